@@ -1,0 +1,240 @@
+"""Lexical-SAE: text -> vocabulary logits -> few named words -> class logits that are an exact sum over them.
+
+1. The backbone, any masked LM, gives h at every position; its decoder (E, e) turns h into logits over words.
+2. The lexicon says which words may be reasons; the gate keeps the few whose logit passes their threshold.
+3. Pooling merges positions into one sparse vector s a document, remembering where each word was read.
+   Tagging skips this step: every labelled position is a row of its own.
+4. The head reads only s. It is piecewise linear, so logit_c = Σ_j s_j W_eff[c, j] + b_eff[c], exactly.
+
+Two ways lead to s. `forward`, `classify` and `tag` are the tensor interface for research and make [B, L, V];
+`encode` and `decide` are the fast path for everything else and never do. Both agree to rounding.
+
+Legend: B documents, L positions, V vocabulary, H hidden size, N rows, P active (row, word) pairs, C classes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedTokenizerBase
+
+from splade import kernels
+from splade.config.model import LexicalConfig
+from splade.models.backbone import Backbone
+from splade.models.frozen import FrozenLM
+from splade.models.heads import Head
+from splade.models.layers.activation import Gate
+from splade.models.lexicon import CONTEXTUAL_LICENCES, Lexicon
+from splade.models.pooling import AttentionPooling, MaxPooling, one_source
+from splade.models.state import CircuitState, SparseRows, TagCircuitState
+
+
+class LexicalSAE(nn.Module):
+    """A masked LM, a lexicon, a gate, a pooling and a head."""
+
+    def __init__(
+        self,
+        config: LexicalConfig,
+        backbone: Backbone,
+        lexicon: Lexicon,
+        gate: Gate,
+        pooling: MaxPooling | AttentionPooling,
+        head: Head,
+        tokenizer: PreTrainedTokenizerBase | None = None,
+        frozen: FrozenLM | None = None,
+    ) -> None:
+        super().__init__()
+        self.config = config
+        self.backbone = backbone
+        self.lexicon = lexicon
+        self.gate = gate
+        self.pooling = pooling
+        self.head = head
+        self.tokenizer = tokenizer
+        self.frozen = frozen  # the licensor of licensed-contextual models, None otherwise
+
+    # --- the fast path ---------------------------------------------------------------------------------
+
+    def encode(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        row_mask: Tensor | None = None,
+        licence: Tensor | None = None,
+    ) -> SparseRows:
+        """Sparse rows with provenance: one a document, or one a position marked in `row_mask` [B, L].
+
+        `licence` [B, L, 50] may carry a frozen LM's cached words for contextual licences.
+        """
+        h_BLH = self.backbone(input_ids, attention_mask)
+        valid_BL = self.lexicon.valid(input_ids, attention_mask)
+        if row_mask is not None:
+            return self._read_positions(h_BLH, input_ids, attention_mask, row_mask.bool(), licence)
+        if self.pooling.has_shortcut and not self._needs_positions():
+            return self._read_pooled(h_BLH, valid_BL)
+        B, L = input_ids.shape
+        flat = self._read_positions(h_BLH, input_ids, attention_mask, valid_BL, licence)
+        spread = one_source(
+            valid_BL.flatten().nonzero()[:, 0][flat.row_P],
+            flat.word_P,
+            flat.value_P,
+            flat.logit_P,
+            flat.source_position_Q,
+            B * L,
+            flat.vocab_size,
+        )
+        pooled: SparseRows = self.pooling(spread, L, B)
+        return pooled
+
+    def decide(self, rows: SparseRows) -> CircuitState:
+        """Class logits of sparse rows."""
+        return CircuitState(rows, self.head(rows), self.head)
+
+    def _needs_positions(self) -> bool:
+        return self.lexicon.honesty.startswith("licensed") or self._topk() > 0
+
+    def _topk(self) -> int:
+        return 0 if self.training else self.config.topk_per_position
+
+    def _read_pooled(self, h_BLH: Tensor, valid_BL: Tensor) -> SparseRows:
+        L = h_BLH.shape[1]
+        words_W = self.lexicon.words()
+        E_WH, e_W = self._decoder_rows(words_W, h_BLH)
+        floor_W = self.gate.floor()[words_W]
+        pairs = kernels.scan_pooled(h_BLH.detach().to(E_WH.dtype), E_WH, e_W, valid_BL, floor_W)
+        pairs = pairs._replace(word_P=words_W[pairs.word_P])
+        return self._open(h_BLH.flatten(0, 1), pairs, pairs.position_P % L, h_BLH.shape[0])
+
+    def _read_positions(
+        self,
+        h_BLH: Tensor,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        mask_BL: Tensor,
+        licence: Tensor | None,
+    ) -> SparseRows:
+        """One row for every position in `mask_BL`, in order."""
+        h_NH = h_BLH[mask_BL]
+        floor_V = self.gate.floor()
+        if self.lexicon.honesty.startswith("licensed"):
+            licence_NK = self._licence(input_ids, attention_mask, licence)[mask_BL]
+            E_VH, e_V = self._decoder_rows(None, h_BLH)
+            pairs = kernels.scan_licensed(h_NH.detach().to(E_VH.dtype), E_VH, e_V, licence_NK, floor_V)
+        else:
+            words_W = self.lexicon.words()
+            E_WH, e_W = self._decoder_rows(words_W, h_BLH)
+            pairs = kernels.scan_positions(h_NH.detach().to(E_WH.dtype), E_WH, e_W, floor_V[words_W])
+            pairs = pairs._replace(word_P=words_W[pairs.word_P])
+        position_N = mask_BL.nonzero()[:, 1]
+        return self._open(h_NH, pairs, position_N[pairs.row_P], h_NH.shape[0])
+
+    def _open(self, h_NH: Tensor, pairs: kernels.Pairs, source_P: Tensor, n_rows: int) -> SparseRows:
+        """The one place where s is made on the fast path: exact logits, gate, top-k, edits."""
+        backbone = self.backbone
+        z_P = kernels.pair_logits(h_NH, backbone.E_VH, backbone.e_V, pairs.position_P, pairs.word_P)
+        s_P = self.gate(z_P, self.gate.theta()[pairs.word_P])
+        rows = one_source(pairs.row_P, pairs.word_P, s_P, z_P, source_P, n_rows, backbone.vocab_size)
+        keep_P = self.lexicon.keep_V[pairs.word_P] & (self.training | (s_P.detach() > 0))
+        if k := self._topk():
+            keep_P &= largest_per_row(rows, k)
+        return rows if bool(keep_P.all()) else rows.where(keep_P)
+
+    def _licence(self, input_ids: Tensor, attention_mask: Tensor, licence: Tensor | None) -> Tensor:
+        if self.lexicon.honesty == "licensed-static":
+            return self.lexicon.licensed(input_ids)
+        if licence is None:
+            assert self.frozen is not None
+            licence = self.frozen.top_words(input_ids, attention_mask)
+        return licence[..., :CONTEXTUAL_LICENCES]
+
+    @torch.no_grad()
+    def _decoder_rows(self, words_W: Tensor | None, h: Tensor) -> tuple[Tensor, Tensor]:
+        """Decoder rows and biases to scan, in the precision of the surrounding autocast."""
+        E_VH, e_V = self.backbone.E_VH.detach(), self.backbone.e_V
+        kind = h.device.type
+        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else E_VH.dtype
+        e_V = E_VH.new_zeros(len(E_VH)) if e_V is None else e_V.detach()
+        if words_W is not None:
+            E_VH, e_V = E_VH[words_W], e_V[words_W]
+        return E_VH.to(dtype), e_V.float()
+
+    # --- the tensor interface --------------------------------------------------------------------------
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Activations and soft gates [B, L, V] at every position, materialised."""
+        h_BLH = self.backbone(input_ids, attention_mask)
+        z_BLV = nn.functional.linear(h_BLH, self.backbone.E_VH, self.backbone.e_V).float()
+        may_BLV = self.lexicon.valid(input_ids, attention_mask)[..., None] & self.lexicon.dictionary_V
+        if self.lexicon.honesty.startswith("licensed"):
+            licence_BLK = self._licence(input_ids, attention_mask, None)
+            slots_BLV = torch.zeros(
+                *z_BLV.shape[:2], z_BLV.shape[2] + 1, dtype=torch.bool, device=z_BLV.device
+            )
+            may_BLV &= slots_BLV.scatter_(-1, licence_BLK % slots_BLV.shape[-1], True)[..., :-1]
+        if k := self._topk():
+            ranked_BLV = self.gate(torch.where(may_BLV, z_BLV, float("-inf")), self.gate.theta())
+            may_BLV &= _largest(ranked_BLV, k)
+        z_BLV = torch.where(may_BLV & self.lexicon.keep_V, z_BLV, float("-inf"))
+        return self.gate(z_BLV, self.gate.theta()), self.gate.probability(z_BLV)
+
+    def classify(self, sparse_seq: Tensor, attention_mask: Tensor) -> CircuitState:
+        """Decide documents from activations [B, L, V]."""
+        B, L, _ = sparse_seq.shape
+        seen = torch.where(attention_mask[..., None].bool(), sparse_seq, 0.0)
+        return self.decide(self.pooling(_rows_of(seen.flatten(0, 1)), L, B))
+
+    def tag(self, sparse_seq: Tensor) -> Tensor:
+        """Class logits [B, L, C] at every position of activations [B, L, V]."""
+        state = self.tag_circuit(sparse_seq)
+        return state.by_position(state.logits)
+
+    def tag_circuit(self, sparse_seq: Tensor) -> TagCircuitState:
+        """Decide every position of activations [B, L, V]."""
+        B, L, _ = sparse_seq.shape
+        rows = _rows_of(sparse_seq.flatten(0, 1))
+        return TagCircuitState(rows, self.head(rows), self.head, batch=B, length=L)
+
+    # --- folders and the hub ---------------------------------------------------------------------------
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write a self-describing folder of safetensors and JSON."""
+        from splade.models.saving import save
+
+        save(self, Path(folder))
+
+    @classmethod
+    def from_pretrained(cls, name: str | Path, revision: str = "main") -> LexicalSAE:
+        """Load a folder or a hub repository; predictions are bit-identical to the saved model's."""
+        from splade.models.saving import load
+
+        return load(name, revision)
+
+    def push_to_hub(self, repo_id: str, private: bool = False) -> str:
+        """Upload the model folder to the hub; returns its address."""
+        from splade.models.saving import push
+
+        return push(self, repo_id, private)
+
+
+def largest_per_row(rows: SparseRows, k: int) -> Tensor:
+    """Which pairs are among their row's k largest values, ties broken by word id."""
+    order = torch.argsort(rows.word_P, stable=True)
+    order = order[torch.argsort(rows.value_P[order].detach(), descending=True, stable=True)]
+    order = order[torch.argsort(rows.row_P[order], stable=True)]
+    rank = torch.arange(len(order), device=order.device) - rows.offsets_N[rows.row_P[order]]
+    return torch.zeros_like(order, dtype=torch.bool).scatter_(0, order, rank < k)
+
+
+def _largest(s_BLV: Tensor, k: int) -> Tensor:
+    """Which entries are among their position's k largest, ties broken by word id."""
+    ranked = torch.sort(s_BLV, dim=-1, descending=True, stable=True).indices[..., :k]
+    return torch.zeros_like(s_BLV, dtype=torch.bool).scatter_(-1, ranked, True)
+
+
+def _rows_of(sparse_NV: Tensor) -> SparseRows:
+    """The non-zero entries of a dense [N, V] as rows that are positions."""
+    row_P, word_P = sparse_NV.nonzero(as_tuple=True)
+    value_P = sparse_NV[row_P, word_P]
+    return one_source(row_P, word_P, value_P, value_P, row_P, *sparse_NV.shape)

@@ -1,0 +1,167 @@
+"""A model folder: safetensors and JSON only, written whole or not at all.
+
+config.json         everything but weights (LexicalConfig)
+model.safetensors   gate, head, pooling, lexicon with the edits' keep mask
+backbone/           the fine-tuned masked LM as an ordinary Hugging Face folder, with the tokenizer
+frozen/             the licensing LM, in licensed-contextual models only
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from pydantic import ValidationError
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from splade.config.model import FORMAT_VERSION, LexicalConfig
+from splade.errors import ModelError
+from splade.models.backbone import Backbone, load_backbone
+from splade.models.build import assemble, lexicon_spec
+from splade.models.frozen import FrozenLM
+from splade.models.lexicon import Lexicon
+
+if TYPE_CHECKING:
+    from splade.models.lexical_sae import LexicalSAE
+
+
+def save(model: LexicalSAE, folder: Path) -> None:
+    """Write `model` to `folder`; an older model there is replaced only once the new one is complete."""
+    if model.tokenizer is None:
+        raise ModelError("this model has no tokenizer to save with it: set model.tokenizer first")
+    if folder.exists() and not (folder / "config.json").exists() and any(folder.iterdir()):
+        raise ModelError(f"{folder} is not empty and holds no model: choose another folder")
+    with whole_folder(folder) as fresh:
+        _save_language_model(model.backbone, fresh / "backbone")
+        model.tokenizer.save_pretrained(fresh / "backbone")
+        if model.frozen is not None:
+            _save_language_model(model.frozen.backbone, fresh / "frozen")
+        own = {k: v.contiguous() for k, v in model.state_dict().items() if not _is_language_model(k)}
+        save_file(own, fresh / "model.safetensors")
+        (fresh / "config.json").write_text(model.config.model_dump_json(indent=2) + "\n", encoding="utf-8")
+
+
+def load(name: str | Path, revision: str = "main") -> LexicalSAE:
+    """Read a model folder, or fetch it from the hub when no such folder exists."""
+    folder = Path(name) if Path(name).exists() else _fetch(str(name), revision)
+    config = _read_config(folder)
+    backbone, tokenizer = load_backbone(folder / "backbone", check=False)
+    backbone.name, backbone.revision = config.backbone.name, config.backbone.revision
+    lexicon = Lexicon.from_tokenizer(tokenizer, backbone.vocab_size, lexicon_spec(config))
+    model = assemble(config, backbone, lexicon, tokenizer)
+    own = _read_tensors(folder / "model.safetensors")
+    missing, unexpected = model.load_state_dict(own, strict=False, assign=True)
+    missing = [key for key in missing if not _is_language_model(key)]
+    if missing or unexpected:
+        raise ModelError(
+            f"{folder}: weights do not fit config.json ({[*missing, *unexpected][0]}): save it again"
+        )
+    if (folder / "frozen").is_dir():
+        frozen, _ = load_backbone(folder / "frozen", check=False)
+        model.frozen = FrozenLM(frozen, model.lexicon)
+    return model.eval()
+
+
+def push(model: LexicalSAE, repo_id: str, private: bool = False) -> str:
+    """Upload the model folder to a hub repository, made when absent."""
+    from huggingface_hub import HfApi
+
+    api = HfApi()
+    address = api.create_repo(repo_id, private=private, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        save(model, Path(scratch) / "model")
+        api.upload_folder(repo_id=repo_id, folder_path=Path(scratch) / "model")
+    return str(address)
+
+
+@contextlib.contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """A fresh folder beside `folder` that takes its place only when the block ends well."""
+    folder = folder.absolute()
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
+    except OSError as problem:
+        raise ModelError(
+            f"cannot write beside {folder}: {problem.strerror}; choose another --output"
+        ) from problem
+    try:
+        fresh.chmod(0o755)
+        yield fresh
+        _sync(fresh)
+        if folder.exists():
+            retired = fresh.with_name(fresh.name + "-old")
+            folder.rename(retired)
+            fresh.rename(folder)
+            shutil.rmtree(retired)
+        else:
+            fresh.rename(folder)
+    except OSError as problem:
+        raise ModelError(
+            f"cannot write {folder}: {problem.strerror or problem}; what was there is kept"
+        ) from problem
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _sync(folder: Path) -> None:
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+
+
+def _is_language_model(key: str) -> bool:
+    return key.startswith(("backbone.", "frozen."))
+
+
+def _save_language_model(backbone: Backbone, folder: Path) -> None:
+    backbone.mlm.save_pretrained(folder, safe_serialization=True)
+
+
+def _read_config(folder: Path) -> LexicalConfig:
+    path = folder / "config.json"
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+        config = LexicalConfig.model_validate(raw)
+    except FileNotFoundError as problem:
+        raise ModelError(
+            f"{folder} holds no model (no config.json): give the folder `train` wrote"
+        ) from problem
+    except (ValueError, ValidationError) as problem:
+        reason = " ".join(str(problem).split())[:200]
+        raise ModelError(f"{path} is damaged: {reason}; save the model again") from problem
+    if config.format_version > FORMAT_VERSION:
+        raise ModelError(f"{path} has format {config.format_version}: upgrade lexical-sae to read it")
+    return config
+
+
+def _read_tensors(path: Path) -> dict[str, torch.Tensor]:
+    try:
+        tensors: dict[str, torch.Tensor] = load_file(path)
+    except FileNotFoundError as problem:
+        raise ModelError(f"{path} is missing: the folder is incomplete, save the model again") from problem
+    except SafetensorError as problem:
+        raise ModelError(f"{path} is damaged ({problem}): save the model again") from problem
+    return tensors
+
+
+def _fetch(repo_id: str, revision: str) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError
+
+    patterns = ["*.json", "*.safetensors", "*.txt", "*.model"]
+    try:
+        return Path(snapshot_download(repo_id, revision=revision, allow_patterns=patterns))
+    except (OSError, HFValidationError) as problem:
+        raise ModelError(
+            f"no model folder '{repo_id}' here, and the hub did not give it: check the path"
+        ) from problem
