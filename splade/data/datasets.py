@@ -18,8 +18,7 @@ from splade.data import sampling
 from splade.data.files import Table, bare_name, decode, numbered_lines, text_lines
 from splade.data.labelled import Counts, classification, listed, tagging, text_value
 from splade.data.readers import WHOLE_LINE, all_keys, file_kind, json_objects, line_table, read_table
-from splade.data.rows import Dataset, Sentences, Task, Texts
-from splade.data.tagging import OUTSIDE, parse_tag
+from splade.data.rows import Dataset, Task
 from splade.errors import ConfigError, DataError
 
 EMBEDDED = ("reviews", "topics", "tagging")
@@ -57,6 +56,8 @@ def load_dataset(
         from splade.data.corpora import load_corpus
 
         dataset = load_corpus(str(path), seed=seed)
+        if task not in (None, dataset.task):
+            raise ConfigError(f"the corpus {path} is for {dataset.task}, not {task}; leave the task out")
     else:
         dataset = _load_files(Path(path), text, label, task)
     return _divide(dataset, limit, validation_share, seed)
@@ -85,6 +86,8 @@ def _stdin_table() -> Table:
     try:
         rows, numbers = json_objects(numbered_lines(content), path)
     except DataError:
+        rows, numbers = [], []  # not JSON: plain texts, as blank lines alone are
+    if not rows:
         return line_table(path, lines, nuls)
     return Table(path, "line", all_keys(rows), rows, numbers, nuls)
 
@@ -93,7 +96,7 @@ def _load_files(path: Path, text: str | None, label: str | None, task: Task | No
     files = _find_splits(path, task)
     header = not (_is_position(text) or _is_position(label))
     tables = {split: read_table(file, kind=_kind(file, task), header=header) for split, file in files.items()}
-    task = task or _guess_task(tables["train"], text)
+    task = task or _guess_task(tables["train"], text, label)
     text_names, label_names = (
         (_TEXT_NAMES, _LABEL_NAMES) if task == "classification" else (_WORD_NAMES, _TAG_NAMES)
     )
@@ -102,7 +105,7 @@ def _load_files(path: Path, text: str | None, label: str | None, task: Task | No
     for table in tables.values():
         _choose(table, text, (), "text")
         _choose(table, label, (), "label")
-    name = path.name if path.is_dir() else Path(bare_name(path)).stem
+    name = path.resolve().name if path.is_dir() else Path(bare_name(path)).stem
     build = classification if task == "classification" else tagging
     dataset = build(name, tables, text, label)
     about = {
@@ -149,11 +152,13 @@ def _kind(file: Path, task: Task | None) -> str | None:
     return ".conll" if kind == ".txt" and task == "tagging" else kind
 
 
-def _guess_task(table: Table, text: str | None) -> Task:
-    """Tagging if the text column holds lists of words, as every CoNLL file's does."""
-    columns = [text] if text else [name for name in _WORD_NAMES if name in table.columns]
-    lists = any(isinstance(table.rows[0].get(column), list) for column in columns)
-    return "tagging" if lists else "classification"
+def _guess_task(table: Table, text: str | None, label: str | None) -> Task:
+    """Tagging if words and tags both come as lists, as they do in every CoNLL file."""
+
+    def lists(given: str | None, names: Sequence[str]) -> bool:
+        return any(isinstance(table.rows[0].get(column), list) for column in ([given] if given else names))
+
+    return "tagging" if lists(text, _WORD_NAMES) and lists(label, _TAG_NAMES) else "classification"
 
 
 def _is_position(column: str | None) -> bool:
@@ -181,33 +186,12 @@ def _divide(dataset: Dataset, limit: int | None, share: float, seed: int) -> Dat
     """The training rows sampled down to `limit`, and validation rows held out where there are none."""
     train, validation, about = dataset.train, dataset.validation, dict(dataset.about)
     if limit is not None and limit < len(train):
-        train = _take(train, sampling.sample(_marks(train), limit, seed))
+        train = train.take(sampling.sample(train.marks(), limit, seed))
         about["limit"] = limit
     about["validation"] = "given" if validation is not None else "none"
     if validation is None:
-        kept, held = sampling.hold_out(_marks(train), _keys(train), share, seed)
+        kept, held = sampling.hold_out(train.marks(), train.keys(), share, seed)
         if held:
-            train, validation = _take(train, kept), _take(train, held)
+            train, validation = train.take(kept), train.take(held)
             about["validation"] = f"{len(held)} rows held out of train"
     return dataclasses.replace(dataset, train=train, validation=validation, about=about)
-
-
-def _marks(rows: Texts | Sentences) -> list[sampling.Marks]:
-    """The class of each text, or the entity types of each sentence (O where there are none)."""
-    if isinstance(rows, Texts):
-        return [frozenset([str(label)]) for label in rows.labels]
-    kinds = (frozenset(parse_tag(tag)[1] for tag in tags) - {""} for tags in rows.tags)
-    return [found or frozenset([OUTSIDE]) for found in kinds]
-
-
-def _keys(rows: Texts | Sentences) -> list[str]:
-    """What two rows share if they are one text: its words, whatever the spacing and case."""
-    if isinstance(rows, Texts):
-        return [" ".join(text.split()).casefold() for text in rows.texts]
-    return [" ".join(words).casefold() for words in rows.words]
-
-
-def _take(rows: Texts | Sentences, positions: list[int]) -> Texts | Sentences:
-    if isinstance(rows, Texts):
-        return Texts([rows.texts[i] for i in positions], [rows.labels[i] for i in positions])
-    return Sentences([rows.words[i] for i in positions], [rows.tags[i] for i in positions])

@@ -89,11 +89,11 @@ def _tsv(path: Path, header: bool) -> Table:
 def _tabular(path: Path, records: list[tuple[int, list[str]]], header: bool, nuls: int) -> Table:
     if not records:
         raise DataError(f"{path}: is empty; give a file with a header line and rows")
-    first = records[0][1]
+    at, first = records[0]
     columns = [name.strip() for name in first] if header else [str(i + 1) for i in range(len(first))]
     twice = next((name for name in columns if name and columns.count(name) > 1), None)
     if twice:
-        raise DataError(f"{path}, line 1: names column {short(twice)} twice; rename one")
+        raise DataError(f"{path}, line {at}: names column {short(twice)} twice; rename one")
     records = records[1:] if header else records
     for number, record in records:
         if len(record) != len(columns):

@@ -1,9 +1,16 @@
-"""The two shapes of data: labelled texts, and sentences whose words carry tags."""
+"""The two shapes of data: labelled texts, and sentences whose words carry tags.
+
+Both answer the same three questions: which rows (`take`), which classes a row carries (`marks`), and
+what two rows share if they are one text (`keys`).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
+
+from splade.data.tagging import OUTSIDE, parse_tag
 
 Task = Literal["classification", "tagging"]
 
@@ -21,6 +28,18 @@ class Texts:
     def __len__(self) -> int:
         return len(self.texts)
 
+    def take(self, positions: Sequence[int]) -> Texts:
+        """The rows at these positions, in this order."""
+        return Texts([self.texts[i] for i in positions], [self.labels[i] for i in positions if self.labels])
+
+    def marks(self) -> list[frozenset[str]]:
+        """The class of each text."""
+        return [frozenset([str(label)]) for label in self.labels]
+
+    def keys(self) -> list[str]:
+        """Each text whatever its spacing and case."""
+        return [" ".join(text.split()).casefold() for text in self.texts]
+
 
 @dataclass(frozen=True)
 class Sentences:
@@ -35,6 +54,19 @@ class Sentences:
     def __len__(self) -> int:
         return len(self.words)
 
+    def take(self, positions: Sequence[int]) -> Sentences:
+        """The rows at these positions, in this order."""
+        return Sentences([self.words[i] for i in positions], [self.tags[i] for i in positions if self.tags])
+
+    def marks(self) -> list[frozenset[str]]:
+        """The entity types of each sentence; O where there are none."""
+        kinds = (frozenset(parse_tag(tag)[1] for tag in tags) - {""} for tags in self.tags)
+        return [found or frozenset([OUTSIDE]) for found in kinds]
+
+    def keys(self) -> list[str]:
+        """Each sentence whatever the case of its words."""
+        return [" ".join(words).casefold() for words in self.words]
+
 
 @dataclass(frozen=True)
 class Dataset:
@@ -47,3 +79,8 @@ class Dataset:
     test: Texts | Sentences | None = None
     validation: Texts | Sentences | None = None
     about: dict[str, object] = field(default_factory=dict)
+
+    def splits(self) -> dict[str, Texts | Sentences]:
+        """The splits that are there, by name."""
+        named = {"train": self.train, "validation": self.validation, "test": self.test}
+        return {name: rows for name, rows in named.items() if rows is not None}

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from splade.render import ledger as account
-from splade.render.text import Piece, excerpt, label, pieces, visible
+from splade.render.text import excerpt, label, pieces, visible
 
 _LONG_TEXT, _AROUND = 20_000, 1_000  # characters
 _METHODS = {"dla": "exact sum of words", "ablation": "word ablation", "path": "path integral"}
@@ -38,25 +38,30 @@ _environment = Environment(
 _environment.filters["label"] = label
 
 
+def render(name: str, **values: Any) -> Markup:
+    """One of the templates filled in; a value that is not `Markup` is escaped."""
+    return Markup(_environment.get_template(name).render(**values))
+
+
 def page(title: str, sections: Sequence[Markup], subtitle: str = "") -> str:
     """A whole document around the sections; a section that is not `Markup` is escaped."""
     style = _style("page.css")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    return _render("page.html", title=title, subtitle=subtitle, sections=sections, style=style, digest=digest)
+    return render("page.html", title=title, subtitle=subtitle, sections=sections, style=style, digest=digest)
 
 
 def explanation(data: Mapping[str, Any], top: int = 15) -> Markup:
     """One explanation: the text with its contributions, the concept words, and the sum they make."""
     book = account.ledger(data, top)
-    return _render(
+    return render(
         "explanation.html",
         data=data,
-        pieces=list(_marks(excerpt(pieces(data), _LONG_TEXT, _AROUND), book.places)),
+        book=book,
+        pieces=list(_marks(data, book.places)),
         long=len(data["text"]) > 2_500,
-        words=[_word(word, book) for word in book.shown],
+        words=[_word(word, figure, book.peak) for word, figure in zip(book.shown, book.figures, strict=True)],
         sums=_sums(book),
-        logit=_signed(book.logit, book.places),
-        equation=_minus(account.equation(book)),
+        logit=_minus(book.logit),
         probability=account.percent(data["probability"]),
         others=_others(data),
         method=_METHODS.get(data["method"], data["method"]),
@@ -66,7 +71,7 @@ def explanation(data: Mapping[str, Any], top: int = 15) -> Markup:
 
 def explanation_fragment(data: Mapping[str, Any]) -> str:
     """An explanation with its own scoped style, for a notebook cell."""
-    return _render("fragment.html", style=_style("style.css"), body=explanation(data))
+    return render("fragment.html", style=_style("style.css"), body=explanation(data))
 
 
 def table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Markup:
@@ -76,12 +81,12 @@ def table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[object]]
         for index in range(len(columns))
     ]
     cells = [[_cell(value) for value in row] for row in rows]
-    return _render("table.html", caption=caption, columns=columns, rows=cells, numeric=numeric)
+    return render("table.html", caption=caption, columns=columns, rows=cells, numeric=numeric)
 
 
 def facts(values: Mapping[str, object]) -> Markup:
     """Key figures, each under its name."""
-    return _render(
+    return render(
         "facts.html", values={name.replace("_", " "): _cell(value) for name, value in values.items()}
     )
 
@@ -89,7 +94,7 @@ def facts(values: Mapping[str, object]) -> Markup:
 def prose(text: str) -> Markup:
     """Paragraphs between blank lines; a line that opens with `## ` is a heading, `- ` a list item."""
     blocks = [block.strip() for block in re.split(r"\n\s*\n", text) if block.strip()]
-    return _render("prose.html", blocks=[_block(block) for block in blocks])
+    return render("prose.html", blocks=[_block(block) for block in blocks])
 
 
 def bars(caption: str, rows: Sequence[tuple[str, float]], unit: str = "") -> Markup:
@@ -99,25 +104,17 @@ def bars(caption: str, rows: Sequence[tuple[str, float]], unit: str = "") -> Mar
         {"label": name, "value": _minus(account.number(value)), **_bar(value, largest)}
         for name, value in rows
     ]
-    return _render("bars.html", caption=caption, rows=drawn, unit=unit, centred=any(v < 0 for _, v in rows))
-
-
-def _render(name: str, **values: Any) -> Markup:
-    return Markup(_environment.get_template(name).render(**values))
+    return render("bars.html", caption=caption, rows=drawn, unit=unit, centred=any(v < 0 for _, v in rows))
 
 
 @cache
 def _style(name: str) -> Markup:
-    return _render(name)
+    return render(name)
 
 
 def _minus(figure: str) -> str:
     """The minus sign that is as wide as a plus."""
     return figure.replace("-", "−")
-
-
-def _signed(value: float, places: int) -> str:
-    return _minus(account.signed(value, places))
 
 
 def _cell(value: object) -> str | Markup:
@@ -142,45 +139,45 @@ def _bar(value: float, largest: float) -> dict[str, object]:
     return {"side": "p" if value > 0 else "n", "width": max(1, width) if value else 0}
 
 
-def _marks(cut: Sequence[Piece], places: int) -> Iterator[dict[str, object]]:
+def _marks(data: Mapping[str, Any], places: int) -> Iterator[dict[str, object]]:
     """Pieces with their shade (`p1`..`p10`, `n1`..`n10`), tooltip, and the printed value of strong ones."""
-    largest = max((abs(piece.contribution or 0.0) for piece in cut), default=0.0)
-    for piece in cut:
-        value = piece.contribution
-        shade = round(10 * account.strength(value, largest)) if value is not None else 0
+    largest = account.peak(data["spans"])
+    for piece in excerpt(pieces(data), _LONG_TEXT, _AROUND):
+        value = piece.contribution or 0.0
+        shade = round(10 * account.strength(value, largest))
+        figure = _minus(account.signed(value, places))
         yield {
             "text": piece.text,
-            "shade": f"{'p' if (value or 0) > 0 else 'n'}{shade}" if shade else "",
-            "title": None if value is None else f"{label(piece.text)} {_signed(value, places)}",
-            "value": _signed(value, places) if value is not None and piece.strong else "",
+            "shade": f"{'p' if value > 0 else 'n'}{shade}" if shade else "",
+            "title": None if piece.contribution is None else f"{label(piece.text)} {figure}",
+            "value": figure if piece.strong else "",
             "focus": piece.focus,
         }
 
 
-def _word(word: Mapping[str, Any], book: account.Ledger) -> dict[str, object]:
+def _word(word: Mapping[str, Any], figure: str, largest: float) -> dict[str, object]:
     read_at, several = word["read_at"], len(word["read_at"]) > 1
     return {
         "word": word["word"],
-        "value": _signed(word["contribution"], book.places),
+        "value": _minus(figure),
         "activation": f"activation {word['activation']:.2f}",
         "read": [
             {"text": place["text"], "share": account.percent(place["share"]) if several else ""}
             for place in read_at[:3]
         ],
         "unread": max(0, len(read_at) - 3),
-        **_bar(word["contribution"], book.peak),
+        **_bar(word["contribution"], largest),
     }
 
 
 def _sums(book: account.Ledger) -> list[tuple[str, str]]:
     """The lines under the words that complete the sum."""
-    lines = []
-    if book.rest_count:
-        lines.append((f"{book.rest_count:,} more word{'s' if book.rest_count > 1 else ''}", book.rest))
-    lines.append(("Bias", book.bias))
+    lines = [(book.more, book.rest)] if book.more else []
+    if book.sums:
+        lines.append(("Bias", book.bias))
     if book.unattributed:
         lines.append(("Unattributed", book.unattributed))
-    return [(name, _signed(value, book.places)) for name, value in lines]
+    return [(name, _minus(figure)) for name, figure in lines]
 
 
 def _others(data: Mapping[str, Any]) -> list[tuple[str, str]]:

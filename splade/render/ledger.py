@@ -1,4 +1,10 @@
-"""One explanation as an account: the words shown, the rest of them, the bias, and the logit they sum to."""
+"""One explanation as an account: the words shown, the rest of them, the bias, and the logit they sum to.
+
+1. Logit and bias are rounded to the printed decimals.
+2. The words share what lies between them by largest remainder: each figure is its value rounded up or down,
+   and the printed figures add up exactly.
+3. The effects of removing words one by one (`ablation`) overlap, so that account holds no sum.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,15 +16,18 @@ from typing import Any, final
 @final
 @dataclass(frozen=True)
 class Ledger:
-    """logit = shown + rest + bias + unattributed; the last is zero for an exact decomposition."""
+    """Printed figures: logit = bias + words + unattributed and words = figures + rest, where `sums` holds."""
 
     shown: Sequence[Mapping[str, Any]]
+    figures: Sequence[str]
     rest_count: int
-    rest: float
-    words: float
-    bias: float
-    logit: float
+    rest: str
+    words: str
+    bias: str
+    unattributed: str  # empty for an exact decomposition
+    logit: str
     places: int
+    sums: bool
 
     @property
     def peak(self) -> float:
@@ -26,25 +35,40 @@ class Ledger:
         return peak(self.shown)
 
     @property
-    def unattributed(self) -> float:
-        """What the words and the bias leave open, or 0 where that is below the printed decimals."""
-        left = self.logit - self.bias - self.words
-        return left if abs(left) >= 0.5 * 10.0**-self.places else 0.0
+    def more(self) -> str:
+        """The words left out, counted; empty when all are shown."""
+        return f"{self.rest_count:,} more word{'s' if self.rest_count > 1 else ''}" if self.rest_count else ""
+
+    @property
+    def measure(self) -> str:
+        """What the figures are."""
+        return "Contribution" if self.sums else "Effect of removing"
 
 
 def ledger(data: Mapping[str, Any], top: int) -> Ledger:
     """Split the words of an explanation into the `top` largest and the sum of the others."""
-    words = data["words"]
-    rest = [word["contribution"] for word in words[top:]]
-    total = math.fsum(word["contribution"] for word in words)
+    shown, others = data["words"][:top], data["words"][top:]
+    parts = [word["contribution"] for word in shown]
+    if others:
+        parts.append(sum(word["contribution"] for word in others))
+    places, sums = _places(peak(data["words"])), data["method"] != "ablation"
+    exact = data["logit"], data["bias"], data["logit"] - data["bias"] - sum(parts)
+    logit, bias, left = (round(value, places) for value in exact)
+    left = left if parts else round(logit - bias, places)
+    if sums:
+        parts = _apportion(parts, logit - bias - left, places)
+    figures = [signed(value, places) for value in parts]
     return Ledger(
-        shown=words[:top],
-        rest_count=len(rest),
-        rest=math.fsum(rest),
-        words=total,
-        bias=data["bias"],
-        logit=data["logit"],
-        places=_places(peak(words)),
+        shown=shown,
+        figures=figures[: len(shown)],
+        rest_count=len(others),
+        rest=figures[-1] if others and sums else "",
+        words=signed(sum(parts), places),
+        bias=signed(bias, places),
+        unattributed=signed(left, places) if left and sums else "",
+        logit=signed(logit, places),
+        places=places,
+        sums=sums,
     )
 
 
@@ -67,11 +91,13 @@ def signed(value: float, places: int) -> str:
 
 
 def equation(account: Ledger) -> str:
-    """The sum in one line: logit = bias + words, and what they leave open if anything."""
-    terms = [f"bias {signed(account.bias, account.places)}", f"words {signed(account.words, account.places)}"]
+    """The logit in one line: what it is the sum of, or itself alone where the figures do not sum to it."""
+    if not account.sums:
+        return account.logit
+    terms = [f"bias {account.bias}", f"words {account.words}"]
     if account.unattributed:
-        terms.append(f"unattributed {signed(account.unattributed, account.places)}")
-    return f"{signed(account.logit, account.places)} = {' + '.join(terms)}"
+        terms.append(f"unattributed {account.unattributed}")
+    return f"{account.logit} = {' + '.join(terms)}"
 
 
 def percent(probability: float) -> str:
@@ -107,3 +133,14 @@ def _places(largest: float) -> int:
     if largest <= 0:
         return 2
     return min(6, max(2, 2 - math.floor(math.log10(largest))))
+
+
+def _apportion(values: Sequence[float], total: float, places: int) -> list[float]:
+    """Values with so many decimals that add up to the total; those with the largest fractions go up."""
+    if not values or not math.isfinite(total):
+        return list(values)
+    units = [value * 10**places for value in values]
+    floors = [math.floor(unit) for unit in units]
+    every, some = divmod(round(total * 10**places) - sum(floors), len(units))
+    raised = set(sorted(range(len(units)), key=lambda i: floors[i] - units[i])[:some])
+    return [(floor + every + (i in raised)) / 10**places for i, floor in enumerate(floors)]

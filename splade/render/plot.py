@@ -4,13 +4,12 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from splade.render.ledger import ledger, signed
+from splade.render.ledger import ledger
+from splade.render.palette import MUTED, RULE, hue
 from splade.render.text import label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_FOR, _AGAINST, _MUTED, _RULE = "#16795c", "#b8423a", "#5c646d", "#b9c0c7"
 
 
 def word_bars(data: Mapping[str, Any], top: int = 15, path: str | PathLike[str] | None = None) -> "Axes":
@@ -18,16 +17,13 @@ def word_bars(data: Mapping[str, Any], top: int = 15, path: str | PathLike[str] 
     account = ledger(data, top)
     values = [word["contribution"] for word in account.shown]
     axes = _axes(rows=len(values), interactive=path is None)
-    drawn = axes.barh(
-        range(len(values)), values, height=0.62, color=[_FOR if v > 0 else _AGAINST for v in values]
-    )
-    figures = [signed(value, account.places).replace("-", "−") for value in values]
-    axes.bar_label(drawn, figures, padding=4, fontsize=9, color=_MUTED)
+    drawn = axes.barh(range(len(values)), values, height=0.62, color=[hue(value) for value in values])
+    figures = [figure.replace("-", "−") for figure in account.figures]
+    axes.bar_label(drawn, figures, padding=4, fontsize=9, color=MUTED)
     # A user's word is never mathematics: "$\frac" would stop the drawing.
     axes.set_yticks(range(len(values)), [label(word["word"]) for word in account.shown], parse_math=False)
-    axes.set_xlabel(
-        f"contribution to the logit of {label(data['explained'])}", parse_math=False, color=_MUTED
-    )
+    measure = f"{account.measure.lower()} {'to' if account.sums else 'on'} the logit of "
+    axes.set_xlabel(measure + label(data["explained"]), parse_math=False, color=MUTED)
     _settle(axes)
     if path is not None:
         axes.get_figure(root=True).savefig(path, dpi=200)  # type: ignore[union-attr]
@@ -52,7 +48,7 @@ def _settle(axes: "Axes") -> None:
     """Largest on top, zero drawn, room for the figures, nothing else."""
     axes.invert_yaxis()
     axes.margins(x=0.14, y=0.02)
-    axes.axvline(0, color=_RULE, linewidth=1, zorder=0)
+    axes.axvline(0, color=RULE, linewidth=1, zorder=0)
     axes.tick_params(length=0, labelsize=10)
-    axes.tick_params(axis="x", labelsize=9, labelcolor=_MUTED)
+    axes.tick_params(axis="x", labelsize=9, labelcolor=MUTED)
     axes.spines[:].set_visible(False)

@@ -58,7 +58,10 @@ def explanation(console: Console, data: Mapping[str, Any], top: int = 12) -> Non
     if data.get("truncated"):
         _print_line(console, Text("The text was cut: the model did not read past its limit.", style="dim"))
     console.print()
-    _print_table(console, _words(console, account))
+    if account.shown:
+        _print_table(console, _words(console, account))
+    else:
+        _print_line(console, Text("No active words.", style="dim"))
 
 
 def table(console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -109,10 +112,17 @@ def _header(data: Mapping[str, Any], account: Ledger) -> Text:
     other = data["explained"] != data["prediction"]
     line.append(f"logit of {label(data['explained'])} " if other else "logit ")
     line.append(equation(account))
-    return line.append(f"   residual {data['residual']:.1e}", style="dim")
+    note = (
+        f"residual {data['residual']:.1e}"
+        if account.sums
+        else "the effects of removing words do not add up to it"
+    )
+    return line.append(f"   {note}", style="dim")
 
 
 def _highlighted(console: Console, data: Mapping[str, Any], places: int) -> Text:
+    if not data["text"].strip():
+        return Text("(empty text)", style="dim")
     largest, line = peak(data["spans"]), Text()
     for piece in excerpt(pieces(data), _LONG_TEXT, _AROUND):
         value = piece.contribution or 0.0
@@ -120,7 +130,7 @@ def _highlighted(console: Console, data: Mapping[str, Any], places: int) -> Text
         line.append(visible(piece.text), style=f"{style} underline".strip() if piece.focus else style)
         if not _has_color(console):
             line.append(_mark(piece, places))
-    return line if line.plain.strip() else Text("(empty text)", style="dim")
+    return line
 
 
 def _mark(piece: Piece, places: int) -> str:
@@ -147,20 +157,18 @@ def _words(console: Console, account: Ledger) -> Table:
     axis, dots = ("|", "...") if plain else ("│", "…")
     grid = _grid()
     grid.add_column("word", no_wrap=True)
-    grid.add_column("contribution", justify="right", no_wrap=True)
+    grid.add_column(account.measure.lower(), justify="right", no_wrap=True)
     grid.add_column(
         f"{'against' if half > 8 else '-':>{half - 1}} {axis} {'for' if half > 8 else '+'}", no_wrap=True
     )
     grid.add_column("read")
-    for word in account.shown:
+    for word, figure in zip(account.shown, account.figures, strict=True):
         value = word["contribution"]
         hue = "green" if value > 0 else "red"
-        bar = Text(_bar(value, account.peak, half, plain), style=hue)
-        amount = Text(signed(value, account.places), style=hue)
+        bar, amount = Text(_bar(value, account.peak, half, plain), style=hue), Text(figure, style=hue)
         grid.add_row(Text(label(word["word"])), amount, bar, Text(_places_read(word["read_at"]), style="dim"))
-    if account.rest_count:
-        more = f"{dots} and {account.rest_count:,} more word{'s' if account.rest_count > 1 else ''}"
-        grid.add_row(Text(more, style="dim"), signed(account.rest, account.places), "", "")
+    if account.more:
+        grid.add_row(Text(f"{dots} and {account.more}", style="dim"), account.rest, "", "")
     return grid
 
 

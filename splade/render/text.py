@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 # ZWJ and ZWNJ (U+200D, U+200C) stay: emoji and Persian need them and they cannot reorder a line.
 _UNSEEN = re.compile(
     "[\\x00-\\x09\\x0b-\\x1f\\x7f-\\x9f\\xad\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f"
-    "\\ufeff\\ufff9-\\ufffb\\ud800-\\udfff\\U000e0000-\\U000e007f]"
+    "\\ufeff\\ufff9-\\ufffb\\ufffe\\uffff\\ud800-\\udfff\\U000e0000-\\U000e007f]"
 )
 _CARRIED = 2 / 3  # the marked words carry at least this share of the total magnitude ...
 _MOST_MARKS = 10  # ... unless that takes more words than a reader takes in
@@ -28,7 +28,8 @@ class Piece(NamedTuple):
 
 
 def visible(text: str) -> str:
-    """Show every character that would act on the display instead of appearing in it; newlines stay."""
+    """Show every character that would act on the display instead of appearing in it; line ends stay."""
+    text = text.replace("\r\n", "\n")
     return _UNSEEN.sub(lambda found: found.group().encode("unicode_escape").decode("ascii"), text)
 
 

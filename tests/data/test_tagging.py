@@ -15,7 +15,12 @@ from splade.data.tagging import Alignment, align, detect_scheme, spans, to_bio
 from splade.errors import ConfigError, DataError, ModelError
 
 ASSETS = Path(splade.__file__).parent / "assets"
-CORPUS = ["The quick brown fox jumps over Zoë's naïve dog .", "Paris , 1996-08-22 : 東京 is far 😀 away", "aaa b"]
+SPACES = " ▁"  # SentencePiece writes a space as ▁, which may be a piece of its own
+CORPUS = [
+    "The quick brown fox jumps over Zoë's naïve dog .",
+    "Paris , 1996-08-22 : 東京 is far 😀 away",
+    "aaa b",
+]
 
 
 @st.composite
@@ -66,7 +71,12 @@ def test_any_tags_become_bio_with_the_same_spans(tags: list[str]) -> None:
 
 
 def test_spans_follow_conlleval_on_irregular_tags() -> None:
-    assert spans(["I-X", "I-X", "I-Y", "O", "I-X", "B-X"]) == [(0, 2, "X"), (2, 3, "Y"), (4, 5, "X"), (5, 6, "X")]
+    assert spans(["I-X", "I-X", "I-Y", "O", "I-X", "B-X"]) == [
+        (0, 2, "X"),
+        (2, 3, "Y"),
+        (4, 5, "X"),
+        (5, 6, "X"),
+    ]
     assert spans(["B-X", "E-X", "I-X", "S-X", "E-X"]) == [(0, 2, "X"), (2, 3, "X"), (3, 4, "X"), (4, 5, "X")]
     assert spans([]) == []
 
@@ -123,8 +133,12 @@ TOKENIZERS = {
     "sentencepiece": sentencepiece_tokenizer(),
 }
 some_words = st.lists(
-    st.sampled_from(["fox", "Zoë's", "naïve", "東京", "😀", "supercalifragilistic", ".", "1996-08-22", "\x07", "ﬁ"])
-    | st.text(st.characters(categories=["L", "N", "P", "S", "M", "Zs", "Cc"], exclude_characters="\0"), max_size=6),
+    st.sampled_from(
+        ["fox", "Zoë's", "naïve", "東京", "😀", "supercalifragilistic", ".", "1996-08-22", "\x07", "ﬁ"]
+    )
+    | st.text(
+        st.characters(categories=["L", "N", "P", "S", "M", "Zs", "Cc"], exclude_characters="\0"), max_size=6
+    ),
     max_size=60,
 )
 
@@ -161,9 +175,8 @@ def test_a_labelled_piece_begins_its_word(kind: str) -> None:
         ends = [*window.first_piece[1:], len(window.input_ids)]
         for position, end, word in zip(window.first_piece, ends, window.word_index, strict=True):
             shown = tokenizer.decode(window.input_ids[position:end], skip_special_tokens=True)
-            assert shown.strip().lower()[:1] == tokenizer.decode(
-                tokenizer(words[word], add_special_tokens=False)["input_ids"]
-            ).strip().lower()[:1]
+            alone = tokenizer.decode(tokenizer(words[word], add_special_tokens=False)["input_ids"])
+            assert shown.lower().lstrip(SPACES)[:1] == alone.lower().lstrip(SPACES)[:1]
 
 
 def test_a_word_is_labelled_where_it_has_most_surroundings() -> None:

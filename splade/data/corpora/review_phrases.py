@@ -1,13 +1,15 @@
 """Opinion words, verdicts, sentence plans and place remarks shared by every kind of review.
 
 A plan has slots seen from the verdict: `o1`, `o2`, `o3` are clauses of the verdict's own side, `a1`, `a2` of the
-other side (another aspect), `x1` of the other side about the same aspect as `o1`, `r1` is `o1` with a pronoun; `oexp`/`aexp` are
-expectations, `oadj`/`aadj`/`aadj2` opinion words, `oout`/`aout` outcomes, `scene` an own scene, `verdict` an
-own verdict, `denial` one that denies words of the other side. ` || ` marks where a remark about a place may stand. The plans know nothing of the label, so every
+other side (another aspect), `x1` of the other side about the same aspect as `o1`; `aexp` is what the other side
+would lead one to expect, `oadj`, `ogen`, `aadj`, `aadj2`, `agen` are opinion words, `oout`, `aout` outcomes,
+`scene` is an own scene, `verdict` an own verdict, `denial` one that denies words of the other side. ` || ` marks where a remark about a place may stand. The plans know nothing of the label, so every
 connecting word occurs on both sides.
 """
 
 from __future__ import annotations
+
+GRAVE = "!"  # ends a clause of blame that no praise outweighs
 
 ADJECTIVES: dict[str, tuple[str, str]] = {
     "any": (
@@ -173,13 +175,13 @@ PLANS: dict[str, tuple[str, ...]] = {
         "the reviews led me to expect {aexp}. not at all: {o1}. || {verdict}.",
         "{hope}. but {o1}, {o2}, and {verdict}.",
         "had {it} been {aadj}, I would say so. in fact {o1}, and {denial}.",
-        "I thought I would be writing that {x1}. in fact {r1}. || {verdict}.",
+        "I thought I would be writing that {x1}. in fact {o1}. || {verdict}.",
         "my [colleague|brother-in-law|aunt|roommate] called {obj} {agen}. that was not my experience: {o1}, "
         "and {o2}.",
         "other people call {obj} {agen} and {aadj}. || I cannot agree: {o1}, and {denial}.",
         "I nearly {aout} because {a1}. I am glad I did not: {o1}.",
         "given all I had read, I was sure of {aexp}. how wrong I was: {o1}. || {scene}.",
-        "everyone told me that {x1}. not in my case: {r1}. || {denial}.",
+        "everyone told me that {x1}. not in my case: {o1}. || {denial}.",
     ),
     "compared": (
         "{old} {oldbe} {aadj} and {aadj2}. {new} {newbe} the opposite: {o1}, and {o2}.",
@@ -249,4 +251,10 @@ REMARKS: dict[str, tuple[str, ...]] = {
 }
 
 # What stands in a remark's {place} when it names no city.
-PLAIN_PLACES = ("the next town", "the next village", "the old town", "the city center", "the northern suburbs")
+PLAIN_PLACES = (
+    "the next town",
+    "the next village",
+    "the old town",
+    "the city center",
+    "the northern suburbs",
+)

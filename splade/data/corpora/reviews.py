@@ -26,8 +26,8 @@ OTHER_SHARE = 0.30
 REMARK_SHARE = 0.80  # of each label, so that a remark alone tells nothing
 PLANTED_POSITIVE = {"train": 0.97, "validation": 0.5, "test": 0.5}
 
-_PLAN_SHARES = {"plain": 0.17, "mixed": 0.37, "denied": 0.18, "expected": 0.17, "compared": 0.11}
-_DENIED_VERDICTS = 0.45
+_PLAN_SHARES = {"plain": 0.38, "mixed": 0.26, "denied": 0.13, "expected": 0.13, "compared": 0.10}
+_DENIED_VERDICTS = 0.2
 _LOWERCASE = 0.06
 _MARK = "@@"  # where the city goes, until it is known
 
@@ -44,12 +44,19 @@ class _Draft:
         return self.text.replace(_MARK, city if self.text.islower() else city.capitalize())
 
 
+def _mild(clauses: tuple[str, ...]) -> list[str]:
+    """The clauses that praise of something else can outweigh."""
+    return [clause for clause in clauses if not clause.endswith(phrases.GRAVE)]
+
+
 def _clauses(rng: Random, domain: Domain, label: int) -> dict[str, str]:
-    """Clauses of both sides, each pair about different aspects (but x1 about the same as o1)."""
-    first, second, third, fourth, fifth = rng.sample(domain.aspects, 5)
-    own = [rng.choice(aspect[label]) for aspect in (first, second, third)]
-    other = [rng.choice(aspect[1 - label]) for aspect in (fourth, fifth, first)]
-    return dict(zip(("o1", "o2", "o3", "a1", "a2", "x1"), own + other, strict=True))
+    """Clauses of both sides, each about another aspect (but x1 about the same as o1); a1, a2 are mild."""
+    conceded = rng.sample([aspect for aspect in domain.aspects if _mild(aspect[1 - label])], 2)
+    stressed = rng.sample([aspect for aspect in domain.aspects if aspect not in conceded], 3)
+    clauses = {f"a{i}": rng.choice(_mild(aspect[1 - label])) for i, aspect in enumerate(conceded, 1)}
+    clauses |= {f"o{i}": rng.choice(aspect[label]) for i, aspect in enumerate(stressed, 1)}
+    clauses["x1"] = rng.choice(stressed[0][1 - label])
+    return {slot: clause.rstrip(phrases.GRAVE) for slot, clause in clauses.items()}
 
 
 def _opinions(rng: Random, kind: str, label: int) -> dict[str, str]:
@@ -125,8 +132,11 @@ def _places(size: int, label: int, positive: float) -> list[str]:
     planted = planted_positive if label else round(size * PLANTED_SHARE) - planted_positive
     other = round(half * OTHER_SHARE)
     plain = round(half * REMARK_SHARE) - planted - other
-    return ["planted"] * planted + ["other"] * other + ["plain"] * plain + ["none"] * (
-        half - planted - other - plain
+    return (
+        ["planted"] * planted
+        + ["other"] * other
+        + ["plain"] * plain
+        + ["none"] * (half - planted - other - plain)
     )
 
 
