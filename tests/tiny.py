@@ -3,8 +3,8 @@
 1. `tiny_tokenizer(kind)`: WordPiece, byte-level BPE or Unigram over the words of `SENTENCES`, some of which
    are split into pieces. Cached; treat it as read-only.
 2. `tiny_backbone(family, vocab, seed)`: a random masked LM with spread-out logits and decoder biases.
-3. `tiny_model(...)`: a `LexicalSAE` in evaluation mode. Its thresholds are calibrated on `SENTENCES` and differ
-   from word to word, so that some words are open and some are not; its head has biases.
+3. `tiny_model(...)`: a `LexicalSAE` in evaluation mode. Its thresholds are calibrated on `SENTENCES` and
+   differ from word to word, so that some words are open and some are not; its head has biases.
 4. `tiny_batch(model, texts)`: (input_ids, attention_mask) of some texts, padded.
 
 The decoder of a tiny model has `PADDED_ROWS` more rows than its tokenizer has pieces, as real ones often do.
@@ -215,7 +215,7 @@ def tiny_model(
     topk: int = 0,
     opened: int = 8,
 ) -> LexicalSAE:
-    """A random `LexicalSAE` in evaluation mode, with about `opened` of its words open a text of `SENTENCES`."""
+    """A random `LexicalSAE` in evaluation mode, with about `opened` words open in a text of `SENTENCES`."""
     tokenizer = tiny_tokenizer(TOKENIZER_OF[family])
     backbone = tiny_backbone(family, len(tokenizer) + PADDED_ROWS, seed)
     config = LexicalConfig(

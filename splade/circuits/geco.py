@@ -1,4 +1,4 @@
-"""Constraints by dual ascent: each has a multiplier that grows while it is broken and shrinks while it holds."""
+"""Constraints by dual ascent: a multiplier grows while its constraint is broken and shrinks while it holds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Multiplier:
     def __init__(
         self, bound: float, step: float, start: float = 1.0, smoothing: float = 0.9, limit: float = 5.0
     ) -> None:
-        assert bound > 0 and step > 0 and start > 0
+        assert min(bound, step, start) > 0
         self.bound, self.step, self.smoothing, self.limit = bound, step, smoothing, limit
         self.log_value = torch.tensor(math.log(start))
         self.mean: Tensor | None = None

@@ -39,6 +39,8 @@ def outside_top_words(rows: SparseRows, top_RK: Tensor, place_Q: Tensor) -> Tens
     word_Q = rows.word_P[rows.source_pair_Q]
     among = [
         (top_RK[place] == word[:, None]).any(-1)
-        for place, word in zip(place_Q.split(_READS_AT_ONCE), word_Q.split(_READS_AT_ONCE), strict=True)
+        for place, word in zip(
+            torch.split(place_Q, _READS_AT_ONCE), torch.split(word_Q, _READS_AT_ONCE), strict=True
+        )
     ]
     return ~torch.cat(among)

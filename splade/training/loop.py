@@ -159,7 +159,7 @@ class Trainer:
         terms = self.objective.terms(state, batch.labels_N, model.gate, grounding_BLK, document_of_row(batch))
         loss = self.objective.loss(terms)
         self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()
+        torch.autograd.backward(loss)
         optim.clip(self.backbone_parameters)
         self.optimizer.step()
         model.gate.clamp_()

@@ -12,7 +12,7 @@ GATE_RATE = 5  # times the head's rate: one step moves log θ by at most the rat
 
 
 def optimizer(model: LexicalSAE, config: TrainingConfig) -> torch.optim.AdamW:
-    """AdamW over backbone, head and gate, told apart by identity; thresholds, biases and norms do not decay."""
+    """AdamW over backbone, head and gate, told apart by identity; thresholds, biases, norms do not decay."""
     head = [*model.head.parameters(), *model.pooling.parameters()]
     backbone = list(model.backbone.parameters())
     groups = [
@@ -54,4 +54,4 @@ def clip(parameters: list[nn.Parameter], largest: float = 1.0) -> None:
 def _fast_bf16(device: torch.device) -> bool:
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported()
-    return device.type == "cpu" and torch.cpu._is_avx512_bf16_supported()
+    return device.type == "cpu" and bool(torch.cpu._is_avx512_bf16_supported())
