@@ -1,4 +1,4 @@
-"""Constraints by dual ascent: a multiplier grows while its constraint is broken and shrinks while it holds."""
+"""Constraints by dual ascent: a multiplier grows while its constraint is broken, shrinks while it holds."""
 
 from __future__ import annotations
 

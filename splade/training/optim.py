@@ -53,5 +53,5 @@ def clip(parameters: list[nn.Parameter], largest: float = 1.0) -> None:
 
 def _fast_bf16(device: torch.device) -> bool:
     if device.type == "cuda":
-        return torch.cuda.is_bf16_supported()
+        return bool(torch.cuda.is_bf16_supported())
     return device.type == "cpu" and bool(torch.cpu._is_avx512_bf16_supported())
