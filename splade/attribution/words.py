@@ -3,7 +3,7 @@
 1. Every character is replaced by one letter for its class; punctuation stays itself. Positions do not move.
 2. One regular expression reads the words off that string: runs of letters, digits and their marks, with inner
    apostrophes; single ideographs and kana; whole emoji; punctuation, repeats of one character together.
-3. A piece belongs to the word of its first character in any word.
+3. A piece belongs to the word of its first character in any word, a piece of white space to the next word.
 
 Scripts written without spaces other than Chinese and Japanese (Thai, say) give one word per run of letters.
 """
@@ -56,15 +56,14 @@ def segment(text: str, before: int | None = None) -> list[Span]:
 def assign(offsets: Sequence[Span], spans: Sequence[Span]) -> list[int]:
     """For each piece the index of its word in `spans`; -1 for special tokens, whose offsets are (0, 0).
 
-    A piece without a character of any word, such as the mark of a space that a tokenizer split off, belongs
-    to the word that begins where it ends, and to none (-1) if no word does.
+    A piece without a character of any word, such as a line end or the mark of a space that a tokenizer split
+    off, belongs to the next word, and to none (-1) if no word follows.
     """
     ends = [end for _, end in spans]
     owners = []
     for start, end in offsets:
         word = bisect_right(ends, start)
-        held = end > 0 and word < len(spans) and spans[word][0] <= end
-        owners.append(word if held else -1)
+        owners.append(word if end > 0 and word < len(spans) else -1)
     return owners
 
 

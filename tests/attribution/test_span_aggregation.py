@@ -220,7 +220,7 @@ def test_ids_of_another_text_are_refused(text: str) -> None:
     tokenizer = TOKENIZERS["wordpiece"]
     ids = ids_of(tokenizer, "good bad")
     with pytest.raises(DataError, match="pass tokenizer"):
-        span_contributions(ids + [tokenizer.sep_token_id], torch.zeros(5), tokenizer, text)
+        span_contributions([*ids, tokenizer.sep_token_id], torch.zeros(5), tokenizer, text)
     with pytest.raises(DataError, match="pass tokenizer"):
         span_contributions(ids[1:], torch.zeros(3), tokenizer, "good bad")
 

@@ -28,8 +28,9 @@ pieces_of_text = st.sampled_from(
         THUMB,
         "🇫🇷",
         "🇩",
+        *["❤️", "1️⃣", "--", "...", "\u200d", "\u200c", "\ufeff", "\u200f", "\u0301", "\n\n", "\x07"],
+        *["\u200b", "’"],
     ]
-    + ["❤️", "1️⃣", "--", "...", "\u200d", "\u200c", "\ufeff", "\u200f", "\u0301", "\n\n", "\x07", "\u200b", "’"]
 )
 texts = st.lists(pieces_of_text | st.text(max_size=4), max_size=12).map("".join)
 
@@ -94,12 +95,12 @@ def test_each_character_of_a_word_belongs_to_it(text: str) -> None:
         assert assign([(start, len(text)), (0, 0)], spans) == [index, -1]
 
 
-def test_a_piece_of_spaces_belongs_to_the_word_it_opens() -> None:
+def test_a_piece_of_spaces_belongs_to_the_next_word() -> None:
     spans = segment("a  😀 \n")
-    assert assign([(0, 1), (1, 2), (2, 3), (1, 3), (3, 3), (3, 4), (4, 6)], spans) == [0, -1, 1, 1, 1, 1, -1]
+    assert assign([(0, 1), (1, 2), (2, 3), (1, 3), (3, 3), (3, 4), (4, 6)], spans) == [0, 1, 1, 1, 1, 1, -1]
     assert assign([(0, 0), (0, 1)], []) == [-1, -1]
 
 
 def test_a_long_text_is_read_in_linear_time() -> None:
     long = "a'" * 100_000 + "\u0301" * 100_000 + "👍🏽\u200d" * 100_000 + "." * 100_000
-    assert len(segment(long)) == 5
+    assert len(segment(long)) == 4  # the last apostrophe takes the marks, the emoji one full stop
