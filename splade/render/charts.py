@@ -1,6 +1,6 @@
 """Line charts as inline SVG for a report page: classes of its style sheet, no style attribute, no script.
 
-1. Points that are not finite are left out.
+1. Points that are not finite, or too large to scale, are left out.
 2. Each axis spans its points and carries at most six round numbers.
 3. Points are scaled into the frame; a series of one point is a dot.
 """
@@ -14,6 +14,7 @@ from markupsafe import Markup
 from splade.render.html import render
 
 _HUES = 6  # the style sheet's series classes s0..s5
+_TINY, _HUGE = 1e-300, 1e300
 _TOP, _BOTTOM, _RIGHT, _DIGIT = 26, 44, 16, 7.2  # pixels
 
 Points = Sequence[tuple[float, float]]
@@ -35,8 +36,9 @@ def line_chart(
     height: int = 220,
 ) -> Markup:
     """Each series as a line over common axes, with a legend."""
-    kept = {name: [p for p in points if all(map(math.isfinite, p))] for name, points in series.items()}
-    x_axis, y_axis = (_axis([p[i] for points in kept.values() for p in points]) for i in (0, 1))
+    kept = {name: [p for p in points if _drawable(p)] for name, points in series.items()}
+    xs, ys = ([p[i] for points in kept.values() for p in points] for i in (0, 1))
+    x_axis, y_axis = _axis(xs, whole=all(float(x).is_integer() for x in xs)), _axis(ys)
     left, right = 12 + _DIGIT * max(map(len, y_axis.labels), default=0), width - _RIGHT
     bottom = height - _BOTTOM
 
@@ -67,15 +69,20 @@ def _line(name: str, hue: int, points: Points) -> dict[str, object]:
     return {"name": name, "hue": hue, "points": joined, "single": points[0] if len(points) == 1 else None}
 
 
-def _axis(values: Sequence[float]) -> _Axis:
-    """From the lowest to the highest value, with round numbers between them."""
+def _drawable(point: tuple[float, float]) -> bool:
+    return all(abs(value) < _HUGE for value in point)
+
+
+def _axis(values: Sequence[float], whole: bool = False) -> _Axis:
+    """From the lowest to the highest value, with round, perhaps whole, numbers between them."""
     if not values:
         return _Axis(0.0, 1.0, [], [])
     low, high = min(values), max(values)
-    if low == high:
+    if high - low <= max(_TINY, 1e-9 * max(abs(low), abs(high))):
         low, high = low - (abs(low) / 2 or 0.5), high + (abs(high) / 2 or 0.5)
-    step = _round_step((high - low) / 5)
-    ticks = [index * step for index in range(math.ceil(low / step), math.floor(high / step) + 1)]
+    step = max(_round_step((high - low) / 5), 1.0 if whole else 0.0)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    ticks = [index * step for index in range(first, last + 1)]
     decimals = max(0, -math.floor(math.log10(step)))
     plain = 1e-5 < step < 1e6
     return _Axis(low, high, ticks, [f"{t:,.{decimals}f}" if plain else f"{t:.3g}" for t in ticks])

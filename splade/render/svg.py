@@ -5,6 +5,7 @@
 3. Below it, the largest words as bars about a common zero.
 """
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from markupsafe import escape
 from rich.cells import cell_len, chop_cells
 
-from splade.render.ledger import Ledger, equation, ledger, peak, percent, signed, strength
+from splade.render.ledger import Ledger, equation, ledger, peak, percent, strength
 from splade.render.palette import CARD, INK, LINE, MUTED, RULE, hue
 from splade.render.text import Piece, excerpt, label, pieces, visible
 
@@ -24,11 +25,9 @@ _FONT = "ui-monospace,SFMono-Regular,Menlo,Consolas,'Liberation Mono',monospace"
 def explanation_svg(data: Mapping[str, Any], width: int = 880, top: int = 8) -> str:
     """The prediction, the text with its contributions, and the `top` largest words, on a light card."""
     account = ledger(data, top)
-    drawn = [*_header(data, account)]
-    bottom = 2 * _PAD + 30
-    for bottom, mark in _text(data, width - _PAD, bottom):
-        drawn.append(mark)
-    rows = bottom + 24
+    lines = list(_text(data, width - _PAD, top=2 * _PAD + 30))
+    drawn = [*_header(data, account, width - 2 * _PAD), *(mark for _, mark in lines)]
+    rows = max((baseline for baseline, _ in lines), default=2.0 * _PAD + 30) + 24
     for index, (word, figure) in enumerate(zip(account.shown, account.figures, strict=True)):
         drawn += _row(word, figure, rows + _ROW * (index + 1), account, width)
     height = rows + _ROW * (len(account.shown) + bool(account.more)) + _PAD
@@ -43,19 +42,27 @@ def explanation_svg(data: Mapping[str, Any], width: int = 880, top: int = 8) -> 
 
 
 def _title(data: Mapping[str, Any]) -> str:
-    return f"{label(data['prediction'])} {percent(data['probability'])}"
+    return f"{_isolated(data['prediction'])} {percent(data['probability'])}"
 
 
-def _header(data: Mapping[str, Any], account: Ledger) -> Iterator[str]:
-    named = f'"{label(data["row"]["text"], 30)}" ' if data.get("row") else ""
-    yield _words(_PAD, _PAD + 16, named + _title(data), INK, 18, weight="600")
-    sum_up = f"logit of {label(data['explained'], 30)} {equation(account)}"
-    yield _words(_PAD, _PAD + 40, sum_up, MUTED, 13)
+def _header(data: Mapping[str, Any], account: Ledger, room: float) -> Iterator[str]:
+    named = f'"{_isolated(data["row"]["text"])}" ' if data.get("row") else ""
+    yield _words(_PAD, _PAD + 16, named + _title(data), INK, 18, room, weight="600")
+    sum_up = f"logit of {_isolated(data['explained'])} {equation(account)}"
+    yield _words(_PAD, _PAD + 40, sum_up, MUTED, 13, room)
+
+
+def _isolated(name: str) -> str:
+    """A name whose direction does not turn the figures beside it."""
+    return f"\u2068{label(name, 30)}\u2069"
 
 
 def _text(data: Mapping[str, Any], right: float, top: float) -> Iterator[tuple[float, str]]:
     """The lines of the text from `top` down, each mark with the baseline it stands on."""
     largest, x, y = peak(data["spans"]), float(_PAD), top + _LINE
+    if not data["text"].strip():
+        yield y, _words(x, y, "(empty text)", MUTED, _SIZE)
+        return
     for piece in excerpt(pieces(data), _LONG_TEXT, _AROUND):
         for token in re.findall(r"\n|[^\S\n]+|\S+", visible(piece.text)):
             for part in chop_cells(token, int((right - _PAD) / (0.6 * _SIZE))):
@@ -83,18 +90,22 @@ def _row(word: Mapping[str, Any], figure: str, y: float, account: Ledger, width:
     value, half = word["contribution"], width * 0.22
     middle, length = width * 0.55, max(1.0, half * strength(word["contribution"], account.peak))
     left = middle if value > 0 else middle - length
-    yield _words(_PAD, y, label(word["word"], 24), INK, _SIZE)
+    yield _words(_PAD, y, label(word["word"], 24), INK, _SIZE, room=middle - half - _PAD - 12)
     yield f'<rect x="{left:.1f}" y="{y - 11}" width="{length:.1f}" height="12" rx="2" fill="{hue(value)}"/>'
     yield f'<path d="M{middle:.1f} {y - 18}V{y + 8}" stroke="{RULE}"/>'
     yield _words(width - _PAD - _width(figure, _SIZE), y, figure, INK, _SIZE)
 
 
-def _words(x: float, y: float, text: str, fill: str, size: int, weight: str = "400") -> str:
+def _words(
+    x: float, y: float, text: str, fill: str, size: float, room: float = math.inf, weight: str = "400"
+) -> str:
+    """A line of text, made smaller where it would be wider than the room."""
+    size = min(size, math.floor(10 * room / _width(text, 1)) / 10) if text and room < math.inf else size
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" font-weight="{weight}" fill="{fill}" '
         f'textLength="{_width(text, size):.1f}" xml:space="preserve">{escape(text)}</text>'
     )
 
 
-def _width(text: str, size: int) -> float:
+def _width(text: str, size: float) -> float:
     return 0.6 * size * cell_len(text)
