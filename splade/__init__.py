@@ -1,0 +1,31 @@
+"""Lexical-SAE: text classification and tagging whose every prediction is an exact sum of named words."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Explanation": "splade.inference.explanation",
+    "LexicalConfig": "splade.config.model",
+    "LexicalError": "splade.errors",
+    "LexicalSAE": "splade.models.lexical_sae",
+    "Predictor": "splade.inference.predictor",
+    "compute_attribution_tensor": "splade.mechanistic.attribution",
+    "explain_model_spans": "splade.inference.predictor",
+    "load_dataset": "splade.data.datasets",
+}
+
+__all__ = sorted([*_HOMES, "__version__"])
+
+
+def __getattr__(name: str) -> object:
+    """Public names are imported when first used, so that `import splade` loads no torch."""
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'splade' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

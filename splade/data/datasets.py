@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from splade.data import sampling
-from splade.data.files import Table, bare_name, decode, numbered_lines, text_lines
+from splade.data.files import Table, bare_name, decode, numbered_lines, short, text_lines
 from splade.data.labelled import Counts, classification, listed, tagging, text_value
 from splade.data.readers import WHOLE_LINE, all_keys, file_kind, json_objects, line_table, read_table
 from splade.data.rows import Dataset, Task
@@ -66,7 +66,7 @@ def load_dataset(
 def read_texts(path_or_dash: str | Path, text: str | None = None) -> list[str]:
     """Texts to predict on, empty ones kept: from any kind of data file, a .txt line each, or "-" for stdin.
 
-    Lines of stdin are JSON objects if every one of them is, else plain texts.
+    Lines of stdin are JSON objects if the first of them is, else plain texts.
     """
     if str(path_or_dash) == "-":
         table = _stdin_table()
@@ -83,12 +83,14 @@ def _stdin_table() -> Table:
     lines, path = text_lines(content), Path("standard input")
     if not lines:
         raise DataError("standard input is empty; pipe in one text or one JSON object per line")
+    numbered = numbered_lines(content)
     try:
-        rows, numbers = json_objects(numbered_lines(content), path)
+        json_objects(numbered[:1], path)
     except DataError:
-        rows, numbers = [], []  # not JSON: plain texts, as blank lines alone are
-    if not rows:
+        numbered = []  # not JSON: plain texts, as blank lines alone are
+    if not numbered:
         return line_table(path, lines, nuls)
+    rows, numbers = json_objects(numbered, path)
     return Table(path, "line", all_keys(rows), rows, numbers, nuls)
 
 
@@ -96,12 +98,16 @@ def _load_files(path: Path, text: str | None, label: str | None, task: Task | No
     files = _find_splits(path, task)
     header = not (_is_position(text) or _is_position(label))
     tables = {split: read_table(file, kind=_kind(file, task), header=header) for split, file in files.items()}
+    for table in tables.values():
+        _refuse_plain_lines(table)
     task = task or _guess_task(tables["train"], text, label)
     text_names, label_names = (
         (_TEXT_NAMES, _LABEL_NAMES) if task == "classification" else (_WORD_NAMES, _TAG_NAMES)
     )
     text, text_guessed = _choose(tables["train"], text, text_names, "text")
     label, label_guessed = _choose(tables["train"], label, label_names, "label")
+    if text == label:
+        raise DataError(f"{path}: text and label are both column {short(text)}; name two columns")
     for table in tables.values():
         _choose(table, text, (), "text")
         _choose(table, label, (), "label")
@@ -119,14 +125,19 @@ def _load_files(path: Path, text: str | None, label: str | None, task: Task | No
 
 def _find_splits(path: Path, task: Task | None) -> dict[str, Path]:
     """The file of each split that is there; a lone file is the training split."""
-    if not path.exists():
+    try:
+        there = path.exists()
+        inside = sorted(path.iterdir()) if path.is_dir() else None
+    except OSError as error:
+        raise DataError(f"{short(str(path))}: cannot be read ({error.strerror}); check the path") from None
+    if not there:
         raise DataError(
             f"{path}: no such file or folder; give a .csv, .tsv, .jsonl, .json, .parquet or .conll file, "
             f"a folder with train.*, or one of {', '.join(EMBEDDED)}"
         )
-    if not path.is_dir():
+    if inside is None:
         return {"train": path}
-    files = sorted(file for file in path.iterdir() if _kind(file, task) not in (None, ".txt"))
+    files = [file for file in inside if _kind(file, task) not in (None, ".txt")]
     found = {split: [file for file in files if _is_split(file, split)] for split in _SPLITS}
     for split, candidates in found.items():
         if len(candidates) > 1:
@@ -150,6 +161,14 @@ def _kind(file: Path, task: Task | None) -> str | None:
     """How a file is read: for tagging a .txt file holds CoNLL columns."""
     kind = file_kind(file)
     return ".conll" if kind == ".txt" and task == "tagging" else kind
+
+
+def _refuse_plain_lines(table: Table) -> None:
+    if table.columns == [WHOLE_LINE]:
+        raise DataError(
+            f"{table.path}: plain lines have no labels; give a .csv, .tsv or .jsonl file with a text and a "
+            "label column, or say that the task is tagging if the lines are CoNLL columns"
+        )
 
 
 def _guess_task(table: Table, text: str | None, label: str | None) -> Task:

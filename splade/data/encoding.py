@@ -17,8 +17,10 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
+from splade.data.files import short
 from splade.data.rows import Sentences, Texts
 from splade.data.tagging import OUTSIDE, align
+from splade.errors import DataError
 
 _POOL = 50  # batches whose examples are sorted by length together
 
@@ -66,6 +68,9 @@ def encode(
     if isinstance(rows, Texts):
         return _encode_texts(rows, tokenizer, max_length)
     ids = {name: i for i, name in enumerate(label_names)}
+    unknown = next((tag for tags in rows.tags for tag in tags if tag not in ids), None)
+    if unknown is not None:
+        raise DataError(f"tag {short(unknown)} is not among the model's labels; remove the sentences with it")
     examples = []
     for source, words in enumerate(rows.words):
         tags = rows.tags[source] if rows.tags else [OUTSIDE] * len(words)

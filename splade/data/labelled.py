@@ -88,8 +88,8 @@ def tagging(name: str, tables: dict[str, Table], words: str, tags: str) -> Datas
         raise DataError(
             f"{tables['train'].path}: no sentence for training has an entity; add tagged sentences"
         )
-    for split, table in tables.items():
-        _refuse_new_kinds(table, tags, set(kinds), split)
+    for split in tables.keys() - {"train"}:
+        _refuse_new_kinds(tables[split], sentences[split], set(kinds))
     bio = {
         split: Sentences(rows.words, [to_bio(tag_list) for tag_list in rows.tags])
         for split, rows in sentences.items()
@@ -180,8 +180,8 @@ def _sentences(table: Table, words: str, tags: str, drop_empty: bool, counts: Co
             counts.dropped_empty += 1
             continue
         kept.words.append([_clean(table, row, word, counts) for word in row_words])
-        kept.tags.append(row_tags)
-        _check_tags(table, row, row_tags)
+        kept.tags.append([_clean(table, row, tag, counts) for tag in row_tags])
+        _check_tags(table, row, kept.tags[-1])
     return kept
 
 
@@ -207,10 +207,8 @@ def _kinds(tag_lists: Iterable[Sequence[str]]) -> list[str]:
     return sorted({parse_tag(tag)[1] for tags in tag_lists for tag in tags} - {""})
 
 
-def _refuse_new_kinds(table: Table, column: str, known: set[str], split: str) -> None:
-    if split == "train":
-        return
-    for row in range(len(table.rows)):
-        for kind in _kinds([_strings(table, row, column)]):
+def _refuse_new_kinds(table: Table, sentences: Sentences, known: set[str]) -> None:
+    for row, tags in enumerate(sentences.tags):  # all rows of the table: only train drops some
+        for kind in _kinds([tags]):
             if kind not in known:
                 raise _unknown(table, row, kind, sorted(known))

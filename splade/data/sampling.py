@@ -47,18 +47,19 @@ def sample(items: Sequence[Marks], limit: int, seed: int) -> list[int]:
 def hold_out(
     items: Sequence[Marks], keys: Sequence[Hashable], share: float, seed: int
 ) -> tuple[list[int], list[int]]:
-    """Positions for training and for validation; items with equal keys stay together."""
+    """Positions for training and for validation; items with equal keys stay together.
+
+    Keys with more items than validation is to have stay in training.
+    """
     groups: dict[Hashable, list[int]] = defaultdict(list)
     for position, key in enumerate(keys):
         groups[key].append(position)
-    members = list(groups.values())
+    members = [group for group in groups.values() if len(group) <= max(1, share * len(items))]
     marks = [frozenset[str]().union(*(items[i] for i in group)) for group in members]
     count = max(1, round(share * len(members))) if share else 0
-    kept, aside = set_aside(marks, count, random.Random(seed))
-    return (
-        sorted(i for group in kept for i in members[group]),
-        sorted(i for group in aside for i in members[group]),
-    )
+    _, aside = set_aside(marks, count, random.Random(seed))
+    held = {i for group in aside for i in members[group]}
+    return [i for i in range(len(items)) if i not in held], sorted(held)
 
 
 def _one_per_mark(items: Sequence[Marks], order: list[int]) -> set[int]:

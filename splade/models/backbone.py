@@ -8,13 +8,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import hashlib
 import inspect
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor, nn
 from transformers import AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging as hf_logging
@@ -98,10 +101,12 @@ class Backbone(nn.Module):
     def max_length(self) -> int:
         """Longest input the position embeddings allow, special tokens included."""
         longest = int(getattr(self.mlm.config, "max_position_embeddings", 512))
-        offset = (
-            2 if getattr(self.mlm.config, "pad_token_id", 0) == 1 else 0
-        )  # RoBERTa counts from padding + 1
-        return max(longest - offset, 8)
+        for name, table in self.mlm.named_modules():
+            if name.endswith("position_embeddings") and isinstance(table, nn.Embedding):
+                # a table with a padding row (RoBERTa's kind) counts positions from the row after it
+                unused = 0 if table.padding_idx is None else table.padding_idx + 1
+                longest = min(longest, table.num_embeddings - unused)
+        return longest
 
     def fingerprint(self) -> str:
         """sha256 over names, shapes and bytes of the weights, in float32."""
@@ -158,33 +163,74 @@ def load_backbone(
     check: bool = True,
 ) -> tuple[Backbone, PreTrainedTokenizerBase]:
     """A masked LM and its tokenizer, from the package, a folder or the hub, in float32."""
-    path = str(EMBEDDED_PATH if str(name) == EMBEDDED else name)
-    options = {"revision": revision, "trust_remote_code": trust_remote_code}
-    # the hub client's own progress and report of missing weights are replaced by one warning below
+    tokenizer = load_tokenizer(name, revision, trust_remote_code)
+    backbone, missing = load_mlm(name, revision, trust_remote_code)
+    if len(tokenizer) > backbone.vocab_size:
+        raise ModelError(
+            f"'{name}': its tokenizer has {len(tokenizer)} ids but its decoder {backbone.vocab_size} rows; "
+            "resize its token embeddings and save it again"
+        )
+    if check:
+        backbone.check_decoder()
+        _warn_if_untrained(backbone, tokenizer, missing)
+    return backbone, tokenizer
+
+
+def load_tokenizer(
+    name: str | Path, revision: str = "main", trust_remote_code: bool = False
+) -> PreTrainedTokenizerBase:
+    """The fast tokenizer of a masked LM."""
+    with _one_line_errors(name):
+        tokenizer = AutoTokenizer.from_pretrained(
+            _path(name), revision=revision, trust_remote_code=trust_remote_code
+        )
+    if not getattr(tokenizer, "is_fast", False):
+        raise ModelError(f"'{name}' has no fast tokenizer, which character offsets need; convert it first")
+    return tokenizer
+
+
+def load_mlm(
+    name: str | Path, revision: str = "main", trust_remote_code: bool = False
+) -> tuple[Backbone, list[str]]:
+    """A masked LM, and the names of weights which its files lack."""
+    with _one_line_errors(name), quiet_hub():
+        mlm, info = AutoModelForMaskedLM.from_pretrained(
+            _path(name),
+            revision=revision,
+            trust_remote_code=trust_remote_code,
+            dtype=torch.float32,
+            output_loading_info=True,
+        )
+    return Backbone(mlm, str(name), revision), sorted(info["missing_keys"])
+
+
+def _path(name: str | Path) -> str:
+    return str(EMBEDDED_PATH if str(name) == EMBEDDED else name)
+
+
+@contextlib.contextmanager
+def _one_line_errors(name: str | Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as problem:
+        reason = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
+        raise ModelError(
+            f"cannot load '{name}': {reason} (give a folder with a masked LM, or '{EMBEDDED}')"
+        ) from problem
+
+
+@contextlib.contextmanager
+def quiet_hub() -> Iterator[None]:
+    """Silence the hub client's progress bars and reports; what matters of them is said by this package."""
     verbosity, bars = hf_logging.get_verbosity(), hf_logging.is_progress_bar_enabled()
     hf_logging.set_verbosity_error()
     hf_logging.disable_progress_bar()
     try:
-        tokenizer = AutoTokenizer.from_pretrained(path, **options)
-        mlm, info = AutoModelForMaskedLM.from_pretrained(
-            path, **options, dtype=torch.float32, output_loading_info=True
-        )
-    except (OSError, ValueError, KeyError) as problem:
-        reason = str(problem).strip().splitlines()[0]
-        raise ModelError(
-            f"cannot load '{name}': {reason} (give a folder with a masked LM, or '{EMBEDDED}')"
-        ) from problem
+        yield
     finally:
         hf_logging.set_verbosity(verbosity)
         if bars:
             hf_logging.enable_progress_bar()
-    if not getattr(tokenizer, "is_fast", False):
-        raise ModelError(f"'{name}' has no fast tokenizer, which character offsets need; convert it first")
-    backbone = Backbone(mlm, str(name), revision)
-    if check:
-        backbone.check_decoder()
-        _warn_if_untrained(backbone, tokenizer, sorted(info["missing_keys"]))
-    return backbone, tokenizer
 
 
 def _warn_if_untrained(backbone: Backbone, tokenizer: PreTrainedTokenizerBase, missing: list[str]) -> None:

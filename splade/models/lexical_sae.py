@@ -27,6 +27,7 @@ from splade.models.frozen import FrozenLM
 from splade.models.heads import Head
 from splade.models.layers.activation import Gate
 from splade.models.lexicon import CONTEXTUAL_LICENCES, Lexicon
+from splade.models.materialised import activations, rows_of
 from splade.models.pooling import AttentionPooling, MaxPooling, one_source
 from splade.models.state import CircuitState, SparseRows, TagCircuitState
 
@@ -93,9 +94,10 @@ class LexicalSAE(nn.Module):
         return CircuitState(rows, self.head(rows), self.head)
 
     def _needs_positions(self) -> bool:
-        return self.lexicon.honesty.startswith("licensed") or self._topk() > 0
+        return self.lexicon.licensed_only or self.topk() > 0
 
-    def _topk(self) -> int:
+    def topk(self) -> int:
+        """How many words a position may keep; 0 is all of them, as always in training."""
         return 0 if self.training else self.config.topk_per_position
 
     def _read_pooled(self, h_BLH: Tensor, valid_BL: Tensor) -> SparseRows:
@@ -118,8 +120,9 @@ class LexicalSAE(nn.Module):
         """One row for every position in `mask_BL`, in order."""
         h_NH = h_BLH[mask_BL]
         floor_V = self.gate.floor()
-        if self.lexicon.honesty.startswith("licensed"):
-            licence_NK = self._licence(input_ids, attention_mask, licence)[mask_BL]
+        valid_N = self.lexicon.valid(input_ids, attention_mask)[mask_BL]
+        if self.lexicon.licensed_only:
+            licence_NK = self.licence(input_ids, attention_mask, licence)[mask_BL]
             E_VH, e_V = self._decoder_rows(None, h_BLH)
             pairs = kernels.scan_licensed(h_NH.detach().to(E_VH.dtype), E_VH, e_V, licence_NK, floor_V)
         else:
@@ -127,6 +130,8 @@ class LexicalSAE(nn.Module):
             E_WH, e_W = self._decoder_rows(words_W, h_BLH)
             pairs = kernels.scan_positions(h_NH.detach().to(E_WH.dtype), E_WH, e_W, floor_V[words_W])
             pairs = pairs._replace(word_P=words_W[pairs.word_P])
+        if not valid_N.all():  # a marked special token is a row, and an empty one
+            pairs = kernels.Pairs(*(column[valid_N[pairs.row_P]] for column in pairs))
         position_N = mask_BL.nonzero()[:, 1]
         return self._open(h_NH, pairs, position_N[pairs.row_P], h_NH.shape[0])
 
@@ -137,17 +142,18 @@ class LexicalSAE(nn.Module):
         s_P = self.gate(z_P, self.gate.theta()[pairs.word_P])
         rows = one_source(pairs.row_P, pairs.word_P, s_P, z_P, source_P, n_rows, backbone.vocab_size)
         keep_P = self.lexicon.keep_V[pairs.word_P] & (self.training | (s_P.detach() > 0))
-        if k := self._topk():
-            keep_P &= largest_per_row(rows, k)
+        if k := self.topk():
+            keep_P &= rows.largest(k)
         return rows if bool(keep_P.all()) else rows.where(keep_P)
 
-    def _licence(self, input_ids: Tensor, attention_mask: Tensor, licence: Tensor | None) -> Tensor:
+    def licence(self, input_ids: Tensor, attention_mask: Tensor, licence: Tensor | None = None) -> Tensor:
+        """Licensed words [B, L, K] (-1: none) of a licensed model; `licence` may carry cached ones."""
         if self.lexicon.honesty == "licensed-static":
             return self.lexicon.licensed(input_ids)
         if licence is None:
             assert self.frozen is not None
             licence = self.frozen.top_words(input_ids, attention_mask)
-        return licence[..., :CONTEXTUAL_LICENCES]
+        return licence[..., :CONTEXTUAL_LICENCES].long()
 
     @torch.no_grad()
     def _decoder_rows(self, words_W: Tensor | None, h: Tensor) -> tuple[Tensor, Tensor]:
@@ -164,26 +170,13 @@ class LexicalSAE(nn.Module):
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, Tensor]:
         """Activations and soft gates [B, L, V] at every position, materialised."""
-        h_BLH = self.backbone(input_ids, attention_mask)
-        z_BLV = nn.functional.linear(h_BLH, self.backbone.E_VH, self.backbone.e_V).float()
-        may_BLV = self.lexicon.valid(input_ids, attention_mask)[..., None] & self.lexicon.dictionary_V
-        if self.lexicon.honesty.startswith("licensed"):
-            licence_BLK = self._licence(input_ids, attention_mask, None)
-            slots_BLV = torch.zeros(
-                *z_BLV.shape[:2], z_BLV.shape[2] + 1, dtype=torch.bool, device=z_BLV.device
-            )
-            may_BLV &= slots_BLV.scatter_(-1, licence_BLK % slots_BLV.shape[-1], True)[..., :-1]
-        if k := self._topk():
-            ranked_BLV = self.gate(torch.where(may_BLV, z_BLV, float("-inf")), self.gate.theta())
-            may_BLV &= _largest(ranked_BLV, k)
-        z_BLV = torch.where(may_BLV & self.lexicon.keep_V, z_BLV, float("-inf"))
-        return self.gate(z_BLV, self.gate.theta()), self.gate.probability(z_BLV)
+        return activations(self, input_ids, attention_mask)
 
     def classify(self, sparse_seq: Tensor, attention_mask: Tensor) -> CircuitState:
         """Decide documents from activations [B, L, V]."""
         B, L, _ = sparse_seq.shape
         seen = torch.where(attention_mask[..., None].bool(), sparse_seq, 0.0)
-        return self.decide(self.pooling(_rows_of(seen.flatten(0, 1)), L, B))
+        return self.decide(self.pooling(rows_of(seen), L, B))
 
     def tag(self, sparse_seq: Tensor) -> Tensor:
         """Class logits [B, L, C] at every position of activations [B, L, V]."""
@@ -193,7 +186,7 @@ class LexicalSAE(nn.Module):
     def tag_circuit(self, sparse_seq: Tensor) -> TagCircuitState:
         """Decide every position of activations [B, L, V]."""
         B, L, _ = sparse_seq.shape
-        rows = _rows_of(sparse_seq.flatten(0, 1))
+        rows = rows_of(sparse_seq)
         return TagCircuitState(rows, self.head(rows), self.head, batch=B, length=L)
 
     # --- folders and the hub ---------------------------------------------------------------------------
@@ -216,25 +209,3 @@ class LexicalSAE(nn.Module):
         from splade.models.saving import push
 
         return push(self, repo_id, private)
-
-
-def largest_per_row(rows: SparseRows, k: int) -> Tensor:
-    """Which pairs are among their row's k largest values, ties broken by word id."""
-    order = torch.argsort(rows.word_P, stable=True)
-    order = order[torch.argsort(rows.value_P[order].detach(), descending=True, stable=True)]
-    order = order[torch.argsort(rows.row_P[order], stable=True)]
-    rank = torch.arange(len(order), device=order.device) - rows.offsets_N[rows.row_P[order]]
-    return torch.zeros_like(order, dtype=torch.bool).scatter_(0, order, rank < k)
-
-
-def _largest(s_BLV: Tensor, k: int) -> Tensor:
-    """Which entries are among their position's k largest, ties broken by word id."""
-    ranked = torch.sort(s_BLV, dim=-1, descending=True, stable=True).indices[..., :k]
-    return torch.zeros_like(s_BLV, dtype=torch.bool).scatter_(-1, ranked, True)
-
-
-def _rows_of(sparse_NV: Tensor) -> SparseRows:
-    """The non-zero entries of a dense [N, V] as rows that are positions."""
-    row_P, word_P = sparse_NV.nonzero(as_tuple=True)
-    value_P = sparse_NV[row_P, word_P]
-    return one_source(row_P, word_P, value_P, value_P, row_P, *sparse_NV.shape)

@@ -5,6 +5,7 @@ Legend: V vocabulary size, B documents, L positions, K licensed words of a posit
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -38,19 +39,19 @@ def normalise(word: str) -> str:
 def piece_names(tokenizer: PreTrainedTokenizerBase, vocab_size: int) -> tuple[list[str], list[bool]]:
     """The readable name of every id, and whether the piece begins a word.
 
-    The marks tell: WordPiece marks continuations (`##`), byte-level BPE and SentencePiece mark beginnings
-    (`Ġ`, `▁`). Ids past the tokenizer's end (padded vocabularies) have an empty name.
+    The commonest mark tells: WordPiece marks continuations (`##`), byte-level BPE and SentencePiece mark
+    beginnings (`Ġ`, `▁`). Ids past the tokenizer's end (padded vocabularies) have an empty name.
     """
     size = min(len(tokenizer), vocab_size)
     pieces: list[str] = [piece or "" for piece in tokenizer.convert_ids_to_tokens(list(range(size)))]
-    wordpiece = any(piece.startswith("##") and len(piece) > 2 for piece in pieces)
-    byte_level = any(piece.startswith("Ġ") for piece in pieces)
+    # counted, because byte-level vocabularies hold runs of # and some WordPiece ones hold the letter Ġ
+    mark = max(("##", "Ġ", "▁"), key=lambda mark: sum(piece.startswith(mark) for piece in pieces))
     names, begins = [], []
     for piece in pieces:
-        if wordpiece:
-            continuation = piece.startswith("##")
-            name = piece[2:] if continuation and len(piece) > 2 else piece
-        elif byte_level:
+        if mark == "##":
+            continuation = piece.startswith("##") and len(piece) > 2
+            name = piece[2:] if continuation else piece
+        elif mark == "Ġ":
             continuation = not piece.startswith("Ġ")
             name = tokenizer.convert_tokens_to_string([piece]).strip()
         else:
@@ -70,8 +71,9 @@ def function_words(
         return ENGLISH
     if document_frequency_V is None:
         return frozenset()
-    frequent = document_frequency_V.topk(min(FREQUENT_WORDS, len(names))).indices.tolist()
-    return frozenset(normalise(names[j]) for j in frequent)
+    ranked = document_frequency_V.argsort(descending=True, stable=True).tolist()
+    seen = (j for j in ranked if document_frequency_V[j] > 0 and _is_word(names[j]))
+    return frozenset(normalise(names[j]) for j in itertools.islice(seen, FREQUENT_WORDS))
 
 
 def document_frequency(documents: Iterable[Sequence[int]], vocab_size: int) -> Tensor:
@@ -140,7 +142,8 @@ class Lexicon(nn.Module):
         self.register_buffer("begins_V", torch.tensor(list(begins)))
         lettered = [j not in special and any(map(str.isalpha, name)) for j, name in enumerate(self.names)]
         self.register_buffer("lettered_V", torch.tensor(lettered))
-        self.register_buffer("licence_VK", torch.empty(0, STATIC_LICENCES, dtype=torch.int32))
+        licensing = V if spec.honesty == "licensed-static" else 0
+        self.register_buffer("licence_VK", torch.full((licensing, STATIC_LICENCES), -1, dtype=torch.int32))
         self._by_surface: dict[str, list[int]] | None = None
 
     @classmethod
@@ -166,6 +169,11 @@ class Lexicon(nn.Module):
     @property
     def honesty(self) -> Honesty:
         return self.spec.honesty
+
+    @property
+    def licensed_only(self) -> bool:
+        """Whether a position may speak only of words licensed there."""
+        return self.spec.honesty.startswith("licensed")
 
     def ids(self, word: str) -> list[int]:
         """Every id whose normalised surface equals the word's: `muslim` finds muslim, Muslim, Ġmuslim …"""

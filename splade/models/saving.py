@@ -18,13 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
-from pydantic import ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from splade.config.model import FORMAT_VERSION, LexicalConfig
 from splade.errors import ModelError
-from splade.models.backbone import Backbone, load_backbone
+from splade.models.backbone import Backbone, load_mlm, load_tokenizer, quiet_hub
 from splade.models.build import assemble, lexicon_spec
 from splade.models.frozen import FrozenLM
 from splade.models.lexicon import Lexicon
@@ -37,7 +36,7 @@ def save(model: LexicalSAE, folder: Path) -> None:
     """Write `model` to `folder`; an older model there is replaced only once the new one is complete."""
     if model.tokenizer is None:
         raise ModelError("this model has no tokenizer to save with it: set model.tokenizer first")
-    if folder.exists() and not (folder / "config.json").exists() and any(folder.iterdir()):
+    if folder.exists() and not _may_replace(folder):
         raise ModelError(f"{folder} is not empty and holds no model: choose another folder")
     with whole_folder(folder) as fresh:
         _save_language_model(model.backbone, fresh / "backbone")
@@ -53,20 +52,18 @@ def load(name: str | Path, revision: str = "main") -> LexicalSAE:
     """Read a model folder, or fetch it from the hub when no such folder exists."""
     folder = Path(name) if Path(name).exists() else _fetch(str(name), revision)
     config = _read_config(folder)
-    backbone, tokenizer = load_backbone(folder / "backbone", check=False)
+    backbone, tokenizer = _whole_mlm(folder / "backbone"), load_tokenizer(folder / "backbone")
     backbone.name, backbone.revision = config.backbone.name, config.backbone.revision
     lexicon = Lexicon.from_tokenizer(tokenizer, backbone.vocab_size, lexicon_spec(config))
     model = assemble(config, backbone, lexicon, tokenizer)
     own = _read_tensors(folder / "model.safetensors")
-    missing, unexpected = model.load_state_dict(own, strict=False, assign=True)
-    missing = [key for key in missing if not _is_language_model(key)]
-    if missing or unexpected:
-        raise ModelError(
-            f"{folder}: weights do not fit config.json ({[*missing, *unexpected][0]}): save it again"
-        )
-    if (folder / "frozen").is_dir():
-        frozen, _ = load_backbone(folder / "frozen", check=False)
-        model.frozen = FrozenLM(frozen, model.lexicon)
+    expected = {k: v for k, v in model.state_dict().items() if not _is_language_model(k)}
+    for key in sorted(expected.keys() | own.keys()):
+        if key not in own or key not in expected or own[key].shape != expected[key].shape:
+            raise ModelError(f"{folder}: weights do not fit config.json ({key}): save the model again")
+    model.load_state_dict(own, strict=False, assign=True)
+    if config.honesty == "licensed-contextual":
+        model.frozen = FrozenLM(_whole_mlm(folder / "frozen"), model.lexicon)
     return model.eval()
 
 
@@ -97,19 +94,34 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         fresh.chmod(0o755)
         yield fresh
         _sync(fresh)
-        if folder.exists():
-            retired = fresh.with_name(fresh.name + "-old")
-            folder.rename(retired)
-            fresh.rename(folder)
-            shutil.rmtree(retired)
-        else:
-            fresh.rename(folder)
-    except OSError as problem:
-        raise ModelError(
-            f"cannot write {folder}: {problem.strerror or problem}; what was there is kept"
-        ) from problem
+        _take_place(fresh, folder)
+    except (OSError, SafetensorError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise ModelError(f"cannot write {folder}: {reason}; what was there is kept") from problem
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _take_place(fresh: Path, folder: Path) -> None:
+    if not folder.exists():
+        fresh.rename(folder)
+        return
+    retired = fresh.with_name(fresh.name + "-old")
+    folder.rename(retired)
+    try:
+        fresh.rename(folder)
+    except OSError:
+        retired.rename(folder)
+        raise
+    shutil.rmtree(retired, ignore_errors=True)
+
+
+def _may_replace(folder: Path) -> bool:
+    """Whether nothing but an older model, or nothing at all, is lost by replacing `folder`."""
+    if not folder.is_dir():
+        return False
+    ours = (folder / "config.json").is_file() and (folder / "backbone").is_dir()
+    return ours or not any(folder.iterdir())
 
 
 def _sync(folder: Path) -> None:
@@ -124,24 +136,35 @@ def _is_language_model(key: str) -> bool:
 
 
 def _save_language_model(backbone: Backbone, folder: Path) -> None:
-    backbone.mlm.save_pretrained(folder, safe_serialization=True)
+    with quiet_hub():
+        backbone.mlm.save_pretrained(folder)
+
+
+def _whole_mlm(folder: Path) -> Backbone:
+    backbone, missing = load_mlm(folder)
+    if missing:
+        raise ModelError(f"{folder} lacks weights ({missing[0]}): save the model again")
+    return backbone
 
 
 def _read_config(folder: Path) -> LexicalConfig:
     path = folder / "config.json"
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
-        config = LexicalConfig.model_validate(raw)
-    except FileNotFoundError as problem:
+        if isinstance(raw, dict) and _newer(raw.get("format_version")):
+            raise ModelError(f"{path} has format {raw['format_version']}: upgrade lexical-sae to read it")
+        return LexicalConfig.model_validate(raw)
+    except OSError as problem:
         raise ModelError(
             f"{folder} holds no model (no config.json): give the folder `train` wrote"
         ) from problem
-    except (ValueError, ValidationError) as problem:
+    except ValueError as problem:  # not JSON, not UTF-8, or not a config
         reason = " ".join(str(problem).split())[:200]
         raise ModelError(f"{path} is damaged: {reason}; save the model again") from problem
-    if config.format_version > FORMAT_VERSION:
-        raise ModelError(f"{path} has format {config.format_version}: upgrade lexical-sae to read it")
-    return config
+
+
+def _newer(version: object) -> bool:
+    return isinstance(version, int) and version > FORMAT_VERSION
 
 
 def _read_tensors(path: Path) -> dict[str, torch.Tensor]:

@@ -31,7 +31,10 @@ class _Jump(torch.autograd.Function):
     def backward(ctx, grad):  # type: ignore[no-untyped-def]
         z, theta, is_open = ctx.saved_tensors
         slope = _sigmoid_slope(z - theta, ctx.epsilon, ctx.truncate)
-        return torch.where(is_open, grad, 0.0), -grad * z.clamp(min=0) * slope, None, None
+        height = torch.where(slope > 0, z, 0.0).clamp(
+            min=0
+        )  # an infinite z has no slope, and 0·∞ is no number
+        return torch.where(is_open, grad, 0.0), -grad * height * slope, None, None
 
 
 class _Step(torch.autograd.Function):
@@ -80,9 +83,11 @@ class Gate(nn.Module):
 
     @torch.no_grad()
     def calibrate(self, logits: Tensor, opened: int, softness: float = 0.1) -> None:
-        """Set θ so that `opened` of the sampled `logits` open, and ε = softness·std."""
+        """Set θ so that `opened` of the sampled `logits` open, as far as θ >= 0 lets them, and ε = softness·std."""
         z = logits.float().flatten()
-        self.set_threshold(float(z.topk(max(1, min(len(z), opened))).values[-1]))
+        opened = max(1, min(len(z), opened))
+        edge = z.topk(min(len(z), opened + 1)).values[opened - 1 :]
+        self.set_threshold(float(edge.mean()))
         if not self.fixed_width:
             self.epsilon = max(softness * float(z.std(unbiased=False)), 1e-3)
 
