@@ -1,0 +1,213 @@
+"""From texts to predictions and explanations, batch by batch; explaining shares the prediction's forward pass.
+
+1. Inputs are read (`reading.py`); those of similar length run together, results keep the input's order.
+2. The model decides every row: a text, or a word of a sentence.
+3. A row's contributions are grouped by concept word and by input word (`account.py`).
+
+Legend: N rows, C classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from splade.attribution.span_aggregation import Method as Merge
+from splade.attribution.span_aggregation import aggregate_subword_attributions
+from splade.data.encoding import by_length, collate
+from splade.data.tagging import OUTSIDE
+from splade.errors import ConfigError, DataError
+from splade.inference.account import Account
+from splade.inference.explanation import Explanation, Place
+from splade.inference.reading import Input, Reading, read_sentence, read_text, split_words
+from splade.mechanistic.attribution import METHODS, Method, compute_attribution_tensor
+from splade.mechanistic.removal import counterfactual
+from splade.models.lexical_sae import LexicalSAE
+from splade.models.state import CircuitState
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The most probable class of a text, or of one word of a sentence."""
+
+    label: str
+    probability: float
+    probabilities: dict[str, float]
+    truncated: bool = False
+
+
+@dataclass(frozen=True)
+class Flip:
+    """The smallest set of words found whose removal changes a prediction; no words if nothing does.
+
+    `minimal` if every smaller set was tried; sets of up to `searched` words were.
+    """
+
+    words: list[str]
+    before: str
+    after: str
+    minimal: bool
+    searched: int
+
+
+class Predictor:
+    """Runs a model over any number of texts."""
+
+    def __init__(self, model: LexicalSAE, batch_size: int = 32) -> None:
+        if model.tokenizer is None:
+            raise ConfigError("this model has no tokenizer: set model.tokenizer first")
+        self.model, self.tokenizer, self.batch_size = model.eval(), model.tokenizer, batch_size
+        self.names = model.config.label_names
+
+    @classmethod
+    def from_pretrained(cls, name: str | Path, revision: str = "main", batch_size: int = 32) -> Predictor:
+        """A predictor over a saved model."""
+        return cls(LexicalSAE.from_pretrained(name, revision), batch_size)
+
+    def predict(self, texts: Sequence[Input]) -> list[Prediction]:
+        """One prediction a text."""
+        self._require("classification", "predict_tags")
+        readings = self._read(texts)
+        found: dict[int, Prediction] = {}
+        for chosen, state in self._decide(readings):
+            for reading, probability_C in zip(chosen, self._probabilities(state), strict=True):
+                found[reading.source] = self._prediction(probability_C, reading.truncated)
+        return [found[i] for i in range(len(texts))]
+
+    def predict_tags(self, sentences: Sequence[Input]) -> list[list[Prediction]]:
+        """One prediction for every word of every sentence; a plain text is split into words first."""
+        self._require("tagging", "predict")
+        outside = self._prediction([float(name == OUTSIDE) for name in self.names])
+        found = [[outside] * len(split_words(s, i)) for i, s in enumerate(sentences)]
+        for chosen, state in self._decide(self._read(sentences)):
+            probabilities = iter(self._probabilities(state))
+            for reading in chosen:
+                for words in reading.rows or ():
+                    prediction = self._prediction(next(probabilities))
+                    for word in words:
+                        found[reading.source][word] = prediction
+        return found
+
+    def explain(
+        self, texts: Sequence[Input], method: Method = "dla", target: str | None = None
+    ) -> list[Explanation]:
+        """One explanation a text, of the predicted class or of `target`.
+
+        A tagging model gives one for each word that it finds in an entity, or for every word with a `target`.
+        """
+        if method not in METHODS:
+            raise ConfigError(f"no method '{method}': choose one of {', '.join(METHODS)}")
+        label = None if target is None else self._label(target)
+        found: list[list[Explanation]] = [[] for _ in texts]
+        for chosen, state in self._decide(self._read(texts)):
+            for source, explanation in self._explanations(chosen, state, method, label):
+                found[source].append(explanation)
+        for explanations in found:
+            explanations.sort(key=lambda e: e.row.start if e.row else 0)
+        return [explanation for explanations in found for explanation in explanations]
+
+    def counterfactual(self, text: Input, budget: int = 100_000) -> Flip:
+        """The smallest set of concept words whose removal changes the prediction of a text."""
+        self._require("classification", "explain")
+        [(_, state)] = self._decide(self._read([text]))
+        found = counterfactual(state, 0, budget)
+        words = [self.model.lexicon.names[j] for j in found.words]
+        return Flip(words, self.names[found.before], self.names[found.after], found.minimal, found.searched)
+
+    def _read(self, texts: Sequence[Input]) -> list[Reading]:
+        if isinstance(texts, str):
+            raise DataError("give a list of texts, not one text: predict([text])")
+        limit = self.model.config.max_length
+        if self.model.config.task == "classification":
+            return [read_text(i, text, self.tokenizer, limit) for i, text in enumerate(texts)]
+        sentences = [split_words(text, i) for i, text in enumerate(texts)]
+        return [r for i, words in enumerate(sentences) for r in read_sentence(i, words, self.tokenizer, limit)]
+
+    def _decide(self, readings: list[Reading]) -> Iterator[tuple[list[Reading], CircuitState]]:
+        examples = [reading.example for reading in readings]
+        pad_id, device = int(self.tokenizer.pad_token_id or 0), self.model.backbone.E_VH.device
+        for indices in by_length([len(example.input_ids) for example in examples], self.batch_size):
+            batch = collate(examples, indices, pad_id).to(device)
+            with torch.no_grad():
+                rows = self.model.encode(batch.input_ids, batch.attention_mask, batch.row_mask)
+                state = self.model.decide(rows)
+            yield [readings[i] for i in indices], state
+
+    @torch.no_grad()
+    def _explanations(
+        self, readings: list[Reading], state: CircuitState, method: Method, label: int | None
+    ) -> Iterator[tuple[int, Explanation]]:
+        predicted_N = state.logits.argmax(-1)
+        classes_N = predicted_N if label is None else torch.full_like(predicted_N, label)
+        attribution = compute_attribution_tensor(state, classes_N, method)
+        account = Account(attribution, self.model.lexicon.names)
+        explained, probabilities = classes_N.tolist(), self._probabilities(state)
+        rows = [(reading, words) for reading in readings for words in reading.rows or [None]]
+        for n, (reading, row_words) in enumerate(rows):
+            prediction = self._prediction(probabilities[n])
+            if row_words is not None and label is None and prediction.label == OUTSIDE:
+                continue
+            words, spans = account.row(n, reading)
+            yield (
+                reading.source,
+                Explanation(
+                    text=reading.text,
+                    truncated=reading.truncated,
+                    row=_row_place(reading, row_words),
+                    prediction=prediction.label,
+                    probability=prediction.probability,
+                    probabilities=prediction.probabilities,
+                    explained=self.names[explained[n]],
+                    method=method,
+                    logit=account.logits[n],
+                    bias=account.biases[n],
+                    residual=account.residuals[n],
+                    active_words=len(words),
+                    words=words,
+                    spans=spans,
+                ),
+            )
+
+    def _probabilities(self, state: CircuitState) -> list[list[float]]:
+        scaled = state.logits.double() / self.model.config.temperature
+        probabilities: list[list[float]] = torch.softmax(scaled, -1).tolist()
+        return probabilities
+
+    def _prediction(self, probability_C: list[float], truncated: bool = False) -> Prediction:
+        best = max(range(len(self.names)), key=probability_C.__getitem__)
+        by_name = dict(zip(self.names, probability_C, strict=True))
+        return Prediction(self.names[best], probability_C[best], by_name, truncated)
+
+    def _label(self, name: str) -> int:
+        if name not in self.names:
+            raise ConfigError(f"no class '{name}': choose one of {', '.join(self.names)}")
+        return self.names.index(name)
+
+    def _require(self, task: str, other: str) -> None:
+        if self.model.config.task != task:
+            raise ConfigError(f"this is a {self.model.config.task} model: use {other}")
+
+
+def explain_model_spans(
+    model: LexicalSAE, text: str, method: Merge = "sum", target: str | None = None
+) -> list[tuple[str, float]]:
+    """(input word, score) in reading order; with `sum` and the bias they add up to the explained logit."""
+    predictor = Predictor(model)
+    predictor._require("classification", "Predictor.explain")
+    [([reading], state)] = predictor._decide(predictor._read([text]))
+    with torch.no_grad():
+        classes_N = state.logits.argmax(-1)
+        if target is not None:
+            classes_N = torch.full_like(classes_N, predictor._label(target))
+        attribution = compute_attribution_tensor(state, classes_N)
+    ids = reading.example.input_ids
+    scores_L = attribution.amount.new_zeros(len(ids))
+    scores_L.index_add_(0, state.rows.source_position_Q, attribution.by_read)
+    return aggregate_subword_attributions(ids, scores_L, predictor.tokenizer, reading.text, method)
+
+
+def _row_place(reading: Reading, words: list[int] | None) -> Place | None:
+    return None if words is None else reading.places[words[0]]
