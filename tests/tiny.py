@@ -6,6 +6,7 @@
 3. `tiny_model(...)`: a `LexicalSAE` in evaluation mode. Its thresholds are calibrated on `SENTENCES` and
    differ from word to word, so that some words are open and some are not; its head has biases.
 4. `tiny_batch(model, texts)`: (input_ids, attention_mask) of some texts, padded.
+5. `tiny_rows(...)`: random sparse rows, one of them empty; `Sizes`: what shapes torch makes inside a block.
 
 The decoder of a tiny model has `PADDED_ROWS` more rows than its tokenizer has pieces, as real ones often do.
 """
@@ -13,18 +14,23 @@ The decoder of a tiny model has `PADDED_ROWS` more rows than its tokenizer has p
 from __future__ import annotations
 
 import functools
+import math
 from collections import Counter
 from collections.abc import Sequence
 
 import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedTokenizerFast
 
 from splade.config.model import BackboneRecord, LexicalConfig
 from splade.models.backbone import Backbone
 from splade.models.build import build, calibrate
 from splade.models.lexical_sae import LexicalSAE
+from splade.models.materialised import rows_of
+from splade.models.state import SparseRows
 
 PADDED_ROWS = 3
 MAX_LENGTH = 64
@@ -259,3 +265,30 @@ def tiny_batch(model: LexicalSAE, texts: Sequence[str] = SENTENCES) -> tuple[Ten
         list(texts), padding=True, truncation=True, max_length=MAX_LENGTH, return_tensors="pt"
     )
     return batch["input_ids"], batch["attention_mask"]
+
+
+def tiny_rows(n_rows: int = 4, vocab: int = 30, density: float = 0.3, seed: int = 0) -> SparseRows:
+    """Random positive activations, each read where its row stands; the last row is empty."""
+    maker = torch.Generator().manual_seed(seed)
+    s_NV = torch.rand(n_rows, vocab, generator=maker) + 0.1
+    s_NV *= torch.rand(n_rows, vocab, generator=maker) < density
+    s_NV[-1] = 0
+    return rows_of(s_NV[None])
+
+
+class Sizes(TorchDispatchMode):
+    """Records the shape of every tensor that an operation returns, backward passes included."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shapes: list[tuple[int, ...]] = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        self.shapes += [tuple(leaf.shape) for leaf in tree_leaves(result) if isinstance(leaf, Tensor)]
+        return result
+
+    @property
+    def largest(self) -> int:
+        """The most elements that one tensor had."""
+        return max((math.prod(shape) for shape in self.shapes), default=0)

@@ -83,7 +83,7 @@ class Gate(nn.Module):
 
     @torch.no_grad()
     def calibrate(self, logits: Tensor, opened: int, softness: float = 0.1) -> None:
-        """Set θ so that `opened` of the sampled `logits` open, as far as θ >= 0 lets them, and ε = softness·std."""
+        """Set θ so that `opened` of the sampled `logits` open (positive ones), and ε = softness·std."""
         z = logits.float().flatten()
         opened = max(1, min(len(z), opened))
         edge = z.topk(min(len(z), opened + 1)).values[opened - 1 :]
