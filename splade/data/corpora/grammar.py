@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 _ARTICLE = re.compile(r"\b([Aa]) (?=[aeio]|u(?!se|ni|su)|honest|hour)(?!one\b|eu)")
-_SENTENCE = re.compile(r"(^|[.!?] )([a-z])")
+_SENTENCE = re.compile(r"(^\"?|[.!?] \"?)([a-z])")
 
 
 def choose(rng: Random, template: str) -> str:

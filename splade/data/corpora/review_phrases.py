@@ -3,8 +3,9 @@
 A plan has slots seen from the verdict: `o1`, `o2`, `o3` are clauses of the verdict's own side, `a1`, `a2` of the
 other side (another aspect), `x1` of the other side about the same aspect as `o1`; `aexp` is what the other side
 would lead one to expect, `oadj`, `ogen`, `aadj`, `aadj2`, `agen` are opinion words, `oout`, `aout` outcomes,
-`scene` is an own scene, `verdict` an own verdict, `denial` one that denies words of the other side. ` || ` marks where a remark about a place may stand. The plans know nothing of the label, so every
-connecting word occurs on both sides.
+`scene` is an own scene, `verdict` an own verdict, `denial` one that denies words of the other side. ` || ` marks
+where a remark about a place may stand. The plans know nothing of the label, so every connecting word occurs on both
+sides.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ VERDICTS: tuple[tuple[str, ...], tuple[str, ...]] = (
         "the money was [wasted|thrown away|lost]",
         "{it} {be} a [disaster|mess|nightmare|failure|disgrace|joke|letdown|rip-off|fiasco|scandal]",
         "one star is [one too many|all I can give]",
-        "I was [let down|cheated|failed|insulted] from start to finish",
+        "I was [let down|cheated|misled|insulted] from start to finish",
         "I am [angry|embarrassed|ashamed|sorry] that I paid for {obj}",
         "I have lost all [patience|faith|confidence|trust]",
         "I would call {obj} {ogen}",
@@ -106,7 +107,7 @@ DENIALS: tuple[tuple[str, ...], tuple[str, ...]] = (
         "I am neither [annoyed|sorry|angry] nor [disappointed|bored|bitter]",
         "no one should call {this} {thing} [a waste|poor value|a failure|a rip-off]",
         "I am not a [disappointed|unhappy|disgruntled] customer",
-        "I will not be [complaining about|returning|regretting] my choice any time soon",
+        "I will not be [complaining about|doubting|regretting] my choice any time soon",
     ),
 )
 
