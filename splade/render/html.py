@@ -47,7 +47,8 @@ def page(title: str, sections: Sequence[Markup], subtitle: str = "") -> str:
     """A whole document around the sections; a section that is not `Markup` is escaped."""
     style = _style("page.css")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    return render("page.html", title=title, subtitle=subtitle, sections=sections, style=style, digest=digest)
+    whole = render("page.html", title=title, subtitle=subtitle, sections=sections, style=style, digest=digest)
+    return str(whole)  # a `Markup` would escape whatever is later put into it
 
 
 def explanation(data: Mapping[str, Any], top: int = 15) -> Markup:
@@ -71,7 +72,7 @@ def explanation(data: Mapping[str, Any], top: int = 15) -> Markup:
 
 def explanation_fragment(data: Mapping[str, Any]) -> str:
     """An explanation with its own scoped style, for a notebook cell."""
-    return render("fragment.html", style=_style("style.css"), body=explanation(data))
+    return str(render("fragment.html", style=_style("style.css"), body=explanation(data)))
 
 
 def table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Markup:
@@ -92,7 +93,7 @@ def facts(values: Mapping[str, object]) -> Markup:
 
 
 def prose(text: str) -> Markup:
-    """Paragraphs between blank lines; a line that opens with `## ` is a heading, `- ` a list item."""
+    """Paragraphs between blank lines; a line opening with `## ` or `### ` is a heading, `- ` a list item."""
     blocks = [block.strip() for block in re.split(r"\n\s*\n", text) if block.strip()]
     return render("prose.html", blocks=[_block(block) for block in blocks])
 
@@ -105,6 +106,11 @@ def bars(caption: str, rows: Sequence[tuple[str, float]], unit: str = "") -> Mar
         for name, value in rows
     ]
     return render("bars.html", caption=caption, rows=drawn, unit=unit, centred=any(v < 0 for _, v in rows))
+
+
+def columns(parts: Sequence[Markup]) -> Markup:
+    """Parts side by side where the page is wide enough; a part that is not `Markup` is escaped."""
+    return render("columns.html", parts=parts)
 
 
 @cache
@@ -126,8 +132,9 @@ def _cell(value: object) -> str | Markup:
 
 def _block(block: str) -> dict[str, object]:
     lines = block.split("\n")
-    if block.startswith("## ") and len(lines) == 1:
-        return {"kind": "heading", "text": block[3:]}
+    level, _, title = block.partition(" ")
+    if level in ("##", "###") and len(lines) == 1:
+        return {"kind": "heading", "level": len(level), "text": title}
     if all(line.startswith("- ") for line in lines):
         return {"kind": "list", "items": [line[2:] for line in lines]}
     return {"kind": "paragraph", "text": block}

@@ -67,7 +67,7 @@ def test_no_value_breaks_out_of_any_part(name: str, value: str) -> None:
     assert {tag for tag, _ in Document(page).tags} <= {tag for tag, _ in parts.tags} | _PARTS
 
 
-_PARTS = {"tbody", "tr", "td", "th", "div", "dt", "dd", "p", "h2", "ul", "li", "span", "i"}
+_PARTS = {"h3", "tbody", "tr", "td", "th", "div", "dt", "dd", "p", "h2", "ul", "li", "span", "i"}
 
 
 def test_a_section_that_is_not_markup_is_escaped() -> None:
