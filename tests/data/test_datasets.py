@@ -216,7 +216,8 @@ def test_the_same_text_is_never_in_both_train_and_validation(tmp_path: Path) -> 
     shouted = [(f"  {text.upper()} ", label) for text, label in numbered(50)]
     dataset = load_dataset(put(tmp_path / "a.csv", csv_of([*copies, *shouted])), validation_share=0.3)
     assert dataset.validation is not None
-    assert not set(dataset.train.keys()) & set(dataset.validation.keys())
+    kept, held = ({text.strip().lower() for text, _ in pairs(dataset, split)} for split in dataset.splits())
+    assert not kept & held
     assert len(dataset.train) + len(dataset.validation) == 200
 
 
