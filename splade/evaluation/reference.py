@@ -20,7 +20,7 @@ from splade.data.rows import Dataset, Sentences, Texts
 from splade.errors import DataError
 
 TEXT_PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)  # scikit-learn's C: larger is freer
-TAG_PENALTIES = (0.3, 1.0, 3.0, 10.0, 30.0)
+TAG_PENALTIES = (1.0, 3.0, 10.0)
 _HELD_OUT = 5  # without validation rows, every fifth training row is held out
 _EDGE = "<edge>"
 _Score = Callable[[Texts | Sentences], float]

@@ -81,7 +81,7 @@ class _Namer:
 
     def surface(self, slot: str) -> str:
         """A name for the slot, its words apart by spaces."""
-        return self._draw(slot, self.rng.random() < self.new_share)
+        return self._draw(slot, self.rng.random() < self.new_share).replace("_", " ")
 
     def _draw(self, slot: str, new: bool) -> str:
         rng = self.rng
@@ -109,7 +109,7 @@ class _Namer:
         endings = {"club": names.CLUB_ENDINGS, "firm": names.FIRM_ENDINGS, "event": names.EVENT_ENDINGS}
         if slot in endings:
             return f"{name} {self.rng.choice(endings[slot])}".strip()
-        return name.replace("-", " ") if slot == "work" else name
+        return name
 
 
 def _cut(rng: Random, frame: str) -> list[str]:

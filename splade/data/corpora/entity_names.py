@@ -1,4 +1,4 @@
-"""Names for the tagging corpus: plain ones, and ambiguous ones that name several kinds of thing.
+"""Names for the tagging corpus: plain ones, and ambiguous ones that name several kinds of thing; `_` is a space.
 
 The people, firms and clubs are made up by combination; places are real or invented.
 """
@@ -31,6 +31,8 @@ Nantes Tampere Coventry Durban Osaka Pilsen Galway Zagreb Lausanne Penzance Wind
 Inverness Jaipur Kharkiv Lagos Merida Norwich Oporto Perpignan Rosario Stavanger Toledo Uppsala Valencia Wakefield
 Yokohama Zaragoza Aberystwyth Brno Carlisle Dresden Esbjerg Fremantle Groningen Harbin Innsbruck Jena Kilkenny Limoges
 Thornbury Eastmere Kelworth Hallow Ferry-Hill Ottersby Cragmouth Wendle Skelby Barrowford
+Cape_Town San_Sebastian Port_Ellery Saint_Maren New_Orleans Buenos_Aires Little_Wendle Santa_Fe Las_Palmas Monte_Carlo
+Upper_Thorn Long_Marsh
 """)
 
 COUNTRY = _list("""
@@ -39,7 +41,8 @@ Latvia:Latvian Peru:Peruvian Iceland:Icelandic Malaysia:Malaysian Croatia:Croati
 Bolivia:Bolivian Finland:Finnish Nepal:Nepalese Portugal:Portuguese Zambia:Zambian Slovenia:Slovenian Ecuador:Ecuadorian
 Ireland:Irish Mongolia:Mongolian Belgium:Belgian Tunisia:Tunisian Austria:Austrian Botswana:Botswanan Hungary:Hungarian
 Indonesia:Indonesian Scotland:Scottish Bulgaria:Bulgarian Morocco:Moroccan Sweden:Swedish Colombia:Colombian
-Namibia:Namibian Lithuania:Lithuanian Switzerland:Swiss Argentina:Argentine Thailand:Thai Canada:Canadian
+Namibia:Namibian Lithuania:Lithuanian Switzerland:Swiss Argentina:Argentine Thailand:Thai Canada:Canadian South_Africa:South_African
+Costa_Rica:Costa_Rican Sri_Lanka:Sri_Lankan
 """)
 
 REGION = _list("""
@@ -63,9 +66,9 @@ Continental Riverside Golden Maritime Jubilee
 """)
 
 WORK = _list("""
-Saltwater-Hymns A-House-of-Paper Twelve-Winters Nobody's-Orchard Lanterns-at-Noon Blue-Ferry The-Glass-Orchard
-Letters-to-a-Tailor The-Quiet-Harbor A-Field-of-Clocks Wolves-in-Summer Under-the-Tin-Roof The-Beekeeper's-Son
-Seven-Bridges Paper-Moons Before-the-Thaw The-Last-Lighthouse Cinders Halfway-to-Morning Postcards-from-Nowhere
+Saltwater_Hymns A_House_of_Paper Twelve_Winters Nobody's_Orchard Lanterns_at_Noon Blue_Ferry The_Glass_Orchard
+Letters_to_a_Tailor The_Quiet_Harbor A_Field_of_Clocks Wolves_in_Summer Under_the_Tin_Roof The_Beekeeper's_Son
+Seven_Bridges Paper_Moons Before_the_Thaw The_Last_Lighthouse Cinders Halfway_to_Morning Postcards_from_Nowhere
 """)
 
 # The same surfaces as different things.
@@ -110,9 +113,9 @@ AMBIGUOUS: dict[str, list[str]] = {
         "Victoria",
         "Amazon",
         "Florence",
-        "Reading-Lessons",
-        "Washington-Square-Blues",
-        "Chelsea-Mornings",
+        "Reading_Lessons",
+        "Washington_Square_Blues",
+        "Chelsea_Mornings",
         "Hope",
     ],
 }
