@@ -53,7 +53,8 @@ class Backbone(nn.Module):
         decoder = mlm.get_output_embeddings()
         if not isinstance(getattr(decoder, "weight", None), Tensor):
             raise ModelError(f"{name}: no output embeddings found; use a checkpoint with a masked-LM head")
-        decoder.register_forward_pre_hook(_capture)
+        if _capture not in decoder._forward_pre_hooks.values():
+            decoder.register_forward_pre_hook(_capture)
         self._arguments = set(inspect.signature(mlm.forward).parameters)
 
     @property
