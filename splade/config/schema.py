@@ -54,11 +54,14 @@ class TrainingConfig(Strict):
 
     epochs: int = Field(8, ge=1, description="passes over the training rows, at most")
     batch_size: int = Field(32, ge=1, description="texts, or windows of sentences, in a step")
-    learning_rate: float = Field(5e-5, gt=0, description="of the backbone")
+    learning_rate: float | None = Field(
+        None, gt=0, description="of the backbone (2e-4 at hidden size 384, falling with its square)"
+    )
+    backbone_dropout: bool = Field(False, description="keep the checkpoint's dropout while training")
     head_learning_rate: float = Field(1e-3, gt=0, description="the gate learns at 5 times this rate")
     weight_decay: float = Field(0.01, ge=0, description="of matrices; thresholds and biases have none")
     warmup_fraction: float = Field(0.06, ge=0, lt=1, description="share of steps with a rising rate")
-    sparsity_weight: float = Field(0.5, ge=0, description="of relu(L0 / target_active - 1)")
+    sparsity_weight: float = Field(1.0, ge=0, description="of relu(L0 / target_active - 1)")
     pooling: Literal["max", "attention"] = Field("max", description="from positions to one text")
     patience: int = Field(3, ge=1, description="epochs without a better validation score before stopping")
     precision: Literal["auto", "bf16", "fp32"] = Field("auto", description="auto: bf16 where it is fast")

@@ -1,10 +1,10 @@
 """One loop for both tasks: after pooling, or at labelled positions, everything is N rows (s, y).
 
 1. The frozen LM, a copy of the backbone as it is now, says its top words for every text (grounded models).
-2. Thresholds start where a few hundred texts open `OPEN_AT_START` times the budget of words.
+2. Thresholds start where a few hundred texts open `target_active` words each.
 3. Each step: rows -> head -> terms -> objective; AdamW; thresholds return to their domain.
-4. After each epoch validation rows are scored. The best epoch that keeps its budgets is restored at the end;
-   `patience` epochs without a better one end training.
+4. After each epoch validation rows are scored, less what the epoch overspends of its budgets. The best epoch
+   is restored at the end; `patience` epochs without a better one end training.
 
 Legend: B documents, L positions, K = 100 words the frozen LM would say at a position.
 """
@@ -25,17 +25,16 @@ from splade.config.schema import ExperimentConfig
 from splade.data.encoding import Batch, buckets
 from splade.data.rows import Dataset
 from splade.errors import TrainingError
+from splade.inference.rows import EncodedRows, decide, document_of_row
 from splade.models.build import calibrate
 from splade.models.frozen import FrozenLM
 from splade.models.lexical_sae import LexicalSAE
 from splade.training import optim
 from splade.training.progress import Progress
-from splade.training.rows import TrainingRows, Validation, decide, document_of_row, validate
+from splade.training.validation import Validation, validate
 
-OPEN_AT_START = 4  # times target_active
 CALIBRATION_TEXTS = 256
-ACTIVE_TOLERANCE = 1.25  # an epoch keeps its word budget up to this multiple of it
-OUTSIDE_TOLERANCE = 0.06  # and its grounding up to this share, measured on validation rows
+DOUBLING = 0.02  # of validation score: what an epoch pays for twice its budget of words
 
 
 @dataclass(frozen=True)
@@ -75,9 +74,9 @@ class Trainer:
         self.progress, self.on_best = progress, on_best
         honesty = model.lexicon.honesty
         frozen = FrozenLM.copy_of(model.backbone, model.lexicon) if honesty == "grounded" else model.frozen
-        self.train = TrainingRows(dataset.train, model, frozen)
+        self.train = EncodedRows(dataset.train, model, frozen)
         rows = dataset.validation
-        self.validation = None if rows is None else TrainingRows(rows, model, frozen)
+        self.validation = None if rows is None else EncodedRows(rows, model, frozen)
         steps = math.ceil(len(self.train) / self.settings.batch_size)
         self.objective = Objective(
             config.target_active, self.settings.sparsity_weight, 2 / (steps + 1), honesty == "grounded"
@@ -89,16 +88,17 @@ class Trainer:
 
     def run(self) -> History:
         """All epochs; the model ends as the best of them, in evaluation mode."""
-        history, best, best_key = History(), None, None
+        history, best, best_worth = History(), None, None
         history.frozen_seconds = self._ask_frozen()
         self._calibrate()
         for number in range(self.settings.epochs):
             epoch = self._epoch(number)
             history.epochs.append(epoch)
             self.progress.epoch(epoch.loss, epoch.terms, epoch.multiplier, epoch.validation)
-            key = self._key(epoch.validation, number)
-            if best_key is None or key > best_key:
-                best_key, best, history.best = key, copy.deepcopy(self.model.state_dict()), number
+            worth = self._worth(epoch.validation, number)
+            if best_worth is None or worth > best_worth:
+                best_worth, history.best = worth, number
+                best = copy.deepcopy(self.model.state_dict())
                 self.model.eval()
                 if self.on_best is not None:
                     self.on_best(self.model)
@@ -114,7 +114,8 @@ class Trainer:
         splits = [rows for rows in (self.train, self.validation) if rows is not None and rows.top]
         with self.progress.task("frozen LM reads", sum(len(rows) for rows in splits)) as advance:
             for rows in splits:
-                rows.fill(self.settings.batch_size, self.settings.precision, advance)
+                with optim.autocast(self.train.device, self.settings.precision):
+                    rows.fill(self.settings.batch_size, advance)
         return time.perf_counter() - start
 
     def _calibrate(self) -> None:
@@ -124,7 +125,7 @@ class Trainer:
             calibrate(
                 self.model,
                 [(b.input_ids, b.attention_mask, b.row_mask) for b in batches],
-                OPEN_AT_START * self.config.target_active,
+                self.config.target_active,
             )
 
     def _calibration_batches(self) -> int:
@@ -133,6 +134,7 @@ class Trainer:
     def _epoch(self, number: int) -> Epoch:
         start = time.perf_counter()
         self.model.train()
+        self.model.backbone.train(self.settings.backbone_dropout)
         seed = self.config.seed * 10_007 + number
         sums: dict[str, Tensor] = {}
         total, steps = torch.zeros((), device=self.train.device), 0
@@ -175,11 +177,11 @@ class Trainer:
                 "lower training.learning_rate"
             )
 
-    def _key(self, found: Validation | None, number: int) -> tuple[float, ...]:
-        """Epochs that keep their budgets first, then by score; without validation rows, the last one."""
+    def _worth(self, found: Validation | None, number: int) -> tuple[float, int]:
+        """Validation score less what was overspent; without validation rows, later is better."""
         if found is None:
-            return (float(number),)
-        sparse = found.active <= ACTIVE_TOLERANCE * self.config.target_active
-        grounded = found.outside is None or self.objective.grounding is None
-        grounded = grounded or (found.outside or 0.0) <= OUTSIDE_TOLERANCE
-        return (float(sparse and grounded), found.score, float(number))
+            return (0.0, number)
+        overspent = DOUBLING * math.log2(max(found.active / self.config.target_active, 1.0))
+        if self.objective.grounding is not None and found.outside is not None:
+            overspent += max(0.0, found.outside - self.objective.grounding.bound)
+        return (found.score - overspent, number)

@@ -9,15 +9,18 @@ from splade.config.schema import TrainingConfig
 from splade.models.lexical_sae import LexicalSAE
 
 GATE_RATE = 5  # times the head's rate: one step moves log θ by at most the rate
+BACKBONE_RATE, AT_HIDDEN_SIZE = 2e-4, 384  # wider backbones learn slower: 5e-5 at 768
 
 
 def optimizer(model: LexicalSAE, config: TrainingConfig) -> torch.optim.AdamW:
     """AdamW over backbone, head and gate, told apart by identity; thresholds, biases, norms do not decay."""
     head = [*model.head.parameters(), *model.pooling.parameters()]
     backbone = list(model.backbone.parameters())
+    hidden_size = model.backbone.mlm.config.hidden_size
+    rate = config.learning_rate or BACKBONE_RATE * (AT_HIDDEN_SIZE / hidden_size) ** 2
     groups = [
-        {"params": [p for p in backbone if p.ndim > 1], "lr": config.learning_rate},
-        {"params": [p for p in backbone if p.ndim <= 1], "lr": config.learning_rate, "weight_decay": 0.0},
+        {"params": [p for p in backbone if p.ndim > 1], "lr": rate},
+        {"params": [p for p in backbone if p.ndim <= 1], "lr": rate, "weight_decay": 0.0},
         {"params": head, "lr": config.head_learning_rate},
         {
             "params": [*model.gate.parameters()],

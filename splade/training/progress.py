@@ -43,7 +43,7 @@ class Progress:
     def line(self, text: str) -> None:
         """One line of plain text."""
         if self.console is not None:
-            self.console.print(text, highlight=False, markup=False)
+            self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def epoch(
         self, loss: float, terms: dict[str, float], multiplier: float | None, found: Scores | None

@@ -22,7 +22,7 @@ TERMS = {"ce": 0.25, "active": 93.6, "outside": 0.041}
 
 def written(found: Found | None = None, multiplier: float | None = 1.5, terminal: bool = False) -> str:
     out = io.StringIO()
-    progress = Progress(Console(file=out, width=200, force_terminal=terminal, no_color=True))
+    progress = Progress(Console(file=out, force_terminal=terminal, no_color=True))
     with progress.task("epoch 1/2", 3) as advance:
         advance(3)
     for _ in range(2):
@@ -54,7 +54,7 @@ def test_what_is_not_there_is_not_shown() -> None:
 
 def test_names_with_brackets_are_printed_as_they_are() -> None:
     out = io.StringIO()
-    Progress(Console(file=out, width=200)).line("saved to [bold]x[/bold] and [/]")
+    Progress(Console(file=out)).line("saved to [bold]x[/bold] and [/]")
     assert out.getvalue() == "saved to [bold]x[/bold] and [/]\n"
 
 

@@ -9,9 +9,10 @@ from torch import Tensor
 from splade.circuits.metrics import entity_scores
 from splade.data.encoding import Example
 from splade.data.rows import Sentences, Texts
+from splade.inference.rows import EncodedRows, decide, document_of_row
 from splade.models.frozen import FrozenLM
 from splade.models.lexical_sae import LexicalSAE
-from splade.training.rows import TrainingRows, Validation, decide, document_of_row, validate
+from splade.training.validation import Validation, validate
 from tests.tiny import SENTENCES, tiny_model
 
 TEXTS = [*SENTENCES, "slow", "", "😀", "the film was slow and the hotel was lovely " * 20]
@@ -34,7 +35,7 @@ def reads(model: LexicalSAE, example: Example) -> list[int]:
     return everywhere if example.positions is None else example.positions
 
 
-def one_by_one(model: LexicalSAE, frozen: FrozenLM | None, rows: TrainingRows) -> Validation:
+def one_by_one(model: LexicalSAE, frozen: FrozenLM | None, rows: EncodedRows) -> Validation:
     """The definition, on dense tensors, an example at a time and a word at a time."""
     found: list[list[int]] = []
     active: list[int] = []
@@ -65,7 +66,7 @@ def one_by_one(model: LexicalSAE, frozen: FrozenLM | None, rows: TrainingRows) -
     )
 
 
-def score(model: LexicalSAE, rows: TrainingRows, found: list[list[int]]) -> float:
+def score(model: LexicalSAE, rows: EncodedRows, found: list[list[int]]) -> float:
     if isinstance(rows.rows, Texts):
         right = [labels == [gold] for labels, gold in zip(found, rows.rows.labels, strict=True)]
         return sum(right) / len(right)
@@ -89,7 +90,7 @@ def few_top_words(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_validation_equals_reading_one_by_one(task: str, cached: bool) -> None:
     model = tiny_model(task=task, classes=3)
     frozen = FrozenLM.copy_of(model.backbone, model.lexicon)
-    rows = TrainingRows(rows_for(model), model, frozen)
+    rows = EncodedRows(rows_for(model), model, frozen)
     if cached:
         rows.fill(3, "fp32", lambda _: None)
     else:
@@ -111,7 +112,7 @@ def test_validation_equals_reading_one_by_one(task: str, cached: bool) -> None:
 @torch.no_grad()
 def test_without_a_frozen_model_nothing_is_said_of_grounding(task: str, honesty: str) -> None:
     model = tiny_model(task=task, honesty=honesty)
-    rows = TrainingRows(rows_for(model), model, None)
+    rows = EncodedRows(rows_for(model), model, None)
     found, expected = validate(model, rows, 4), one_by_one(model, None, rows)
     assert found.outside is None
     assert (found.score, found.active) == pytest.approx((expected.score, expected.active))
@@ -121,9 +122,9 @@ def test_scoring_leaves_the_model_ready_to_predict_and_unchanged() -> None:
     model = tiny_model()
     before = {name: value.clone() for name, value in model.state_dict().items()}
     model.train()
-    first = validate(model, TrainingRows(rows_for(model), model, None), 4)
+    first = validate(model, EncodedRows(rows_for(model), model, None), 4)
     assert not model.training
-    assert validate(model, TrainingRows(rows_for(model), model, None), 4) == first
+    assert validate(model, EncodedRows(rows_for(model), model, None), 4) == first
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
 
@@ -131,7 +132,7 @@ def test_scoring_leaves_the_model_ready_to_predict_and_unchanged() -> None:
 def test_top_words_of_a_batch_are_those_of_its_texts_alone() -> None:
     model = tiny_model()
     frozen = FrozenLM.copy_of(model.backbone, model.lexicon)
-    rows = TrainingRows(rows_for(model), model, frozen)
+    rows = EncodedRows(rows_for(model), model, frozen)
     seen: list[int] = []
     rows.fill(4, "fp32", seen.append)
     assert sum(seen) == len(rows)
@@ -147,7 +148,7 @@ def test_top_words_of_a_batch_are_those_of_its_texts_alone() -> None:
 
 def test_rows_know_their_documents_when_tagging() -> None:
     model = tiny_model(task="tagging")
-    rows = TrainingRows(rows_for(model), model, None)
+    rows = EncodedRows(rows_for(model), model, None)
     batch = rows.batch([0, 3])
     document_N = document_of_row(batch)
     assert isinstance(document_N, Tensor)
@@ -155,4 +156,4 @@ def test_rows_know_their_documents_when_tagging() -> None:
     assert document_N.tolist() == [0] * counts[0] + [1] * counts[1]
     assert decide(model, batch, None).rows.n_rows == sum(counts)
     texts = tiny_model()
-    assert document_of_row(TrainingRows(rows_for(texts), texts, None).batch([0])) is None
+    assert document_of_row(EncodedRows(rows_for(texts), texts, None).batch([0])) is None
