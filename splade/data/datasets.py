@@ -42,11 +42,13 @@ def load_dataset(
     limit: int | None = None,
     validation_share: float = 0.1,
     seed: int = 0,
+    labels: list[str] | None = None,
 ) -> Dataset:
     """Train, validation and test rows of a file, a folder or an embedded corpus.
 
     A column given as a number is a position (from 1) in a CSV or TSV file without a header line.
-    `limit` rows are drawn from the training split before validation rows are held out of it.
+    `labels` are those of a trained model, which rows to evaluate it on keep to; without them labels are
+    found in the training rows. `limit` rows are drawn from the training split before validation rows are held out of it.
     """
     if limit is not None and limit < 1:
         raise ConfigError(f"limit is {limit}; give a number of training rows from 1, or none for all")
@@ -58,8 +60,11 @@ def load_dataset(
         dataset = load_corpus(str(path), seed=seed)
         if task not in (None, dataset.task):
             raise ConfigError(f"the corpus {path} is for {dataset.task}, not {task}; leave the task out")
+        if labels not in (None, dataset.label_names):
+            found = ", ".join(dataset.label_names)
+            raise DataError(f"the corpus {path} has the labels {found}, which are not the model's")
     else:
-        dataset = _load_files(Path(path), text, label, task)
+        dataset = _load_files(Path(path), text, label, task, labels)
     return _divide(dataset, limit, validation_share, seed)
 
 
@@ -94,7 +99,9 @@ def _stdin_table() -> Table:
     return Table(path, "line", all_keys(rows), rows, numbers, nuls)
 
 
-def _load_files(path: Path, text: str | None, label: str | None, task: Task | None) -> Dataset:
+def _load_files(
+    path: Path, text: str | None, label: str | None, task: Task | None, labels: list[str] | None
+) -> Dataset:
     files = _find_splits(path, task)
     header = not (_is_position(text) or _is_position(label))
     tables = {split: read_table(file, kind=_kind(file, task), header=header) for split, file in files.items()}
@@ -113,7 +120,7 @@ def _load_files(path: Path, text: str | None, label: str | None, task: Task | No
         _choose(table, label, (), "label")
     name = path.resolve().name if path.is_dir() else Path(bare_name(path)).stem
     build = classification if task == "classification" else tagging
-    dataset = build(name, tables, text, label)
+    dataset = build(name, tables, text, label, labels)
     about = {
         "files": {split: file.name for split, file in files.items()},
         "columns": {"text": text, "label": label},

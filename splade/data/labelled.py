@@ -1,6 +1,7 @@
 """Tables of named columns as labelled texts and tagged sentences.
 
-1. Training rows without text are left out and counted; rows to evaluate on are all kept.
+1. Training rows without text are left out and counted; rows to evaluate on are all kept. All rows are to
+   evaluate on where the labels of a trained model are given.
 2. A label is a string or a whole number, and its name is its text; names sort by value if all are whole.
 3. Tags in any scheme become BIO; every entity type of the training rows has both B- and I-.
 4. A label that the training rows lack is an error: a model could never predict it.
@@ -49,15 +50,17 @@ def text_value(table: Table, row: int, column: str, counts: Counts) -> str:
     return _clean(table, row, str(value), counts)
 
 
-def classification(name: str, tables: dict[str, Table], text: str, label: str) -> Dataset:
-    """Labelled texts; label ids follow the names of the training labels."""
+def classification(
+    name: str, tables: dict[str, Table], text: str, label: str, labels: list[str] | None = None
+) -> Dataset:
+    """Labelled texts; label ids follow `labels`, or the names of the training labels."""
     counts = Counts(nul_removed=sum(table.nuls for table in tables.values()))
     parts = {
-        split: _labelled_texts(table, text, label, split == "train", counts)
+        split: _labelled_texts(table, text, label, split == "train" and not labels, counts)
         for split, table in tables.items()
     }
     train = parts["train"]
-    names = _sorted_names(set(train.labels))
+    names = labels or _sorted_names(set(train.labels))
     if len(names) < 2:
         found = short(names[0]) if names else "no row with text"
         raise DataError(
@@ -76,20 +79,24 @@ def classification(name: str, tables: dict[str, Table], text: str, label: str) -
     )
 
 
-def tagging(name: str, tables: dict[str, Table], words: str, tags: str) -> Dataset:
-    """Tagged sentences in BIO; labels are O, then B- and I- of each type in the training rows."""
+def tagging(
+    name: str, tables: dict[str, Table], words: str, tags: str, labels: list[str] | None = None
+) -> Dataset:
+    """Tagged sentences in BIO; labels are `labels`, or O and then B- and I- of each type in training."""
     counts = Counts(nul_removed=sum(table.nuls for table in tables.values()))
     sentences = {
-        split: _sentences(table, words, tags, split == "train", counts) for split, table in tables.items()
+        split: _sentences(table, words, tags, split == "train" and not labels, counts)
+        for split, table in tables.items()
     }
     scheme = detect_scheme([tag_list for split in sentences.values() for tag_list in split.tags])
-    kinds = _kinds(sentences["train"].tags)
+    kinds = _kinds([labels or []]) or _kinds(sentences["train"].tags)
     if not kinds:
         raise DataError(
             f"{tables['train'].path}: no sentence for training has an entity; add tagged sentences"
         )
-    for split in tables.keys() - {"train"}:
-        _refuse_new_kinds(tables[split], sentences[split], set(kinds))
+    for split, rows in sentences.items():
+        if labels or split != "train":
+            _refuse_new_kinds(tables[split], rows, set(kinds))
     bio = {
         split: Sentences(rows.words, [to_bio(tag_list) for tag_list in rows.tags])
         for split, rows in sentences.items()
@@ -97,7 +104,7 @@ def tagging(name: str, tables: dict[str, Table], words: str, tags: str) -> Datas
     return Dataset(
         name,
         "tagging",
-        [OUTSIDE, *(f"{prefix}-{kind}" for kind in kinds for prefix in "BI")],
+        labels or [OUTSIDE, *(f"{prefix}-{kind}" for kind in kinds for prefix in "BI")],
         bio["train"],
         bio.get("test"),
         bio.get("validation"),

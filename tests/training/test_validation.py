@@ -92,7 +92,7 @@ def test_validation_equals_reading_one_by_one(task: str, cached: bool) -> None:
     frozen = FrozenLM.copy_of(model.backbone, model.lexicon)
     rows = EncodedRows(rows_for(model), model, frozen)
     if cached:
-        rows.fill(3, "fp32", lambda _: None)
+        rows.fill(3, lambda _: None)
     else:
         assert rows.top is not None
         rows.top._table = None
@@ -134,7 +134,7 @@ def test_top_words_of_a_batch_are_those_of_its_texts_alone() -> None:
     frozen = FrozenLM.copy_of(model.backbone, model.lexicon)
     rows = EncodedRows(rows_for(model), model, frozen)
     seen: list[int] = []
-    rows.fill(4, "fp32", seen.append)
+    rows.fill(4, seen.append)
     assert sum(seen) == len(rows)
     batch = rows.batch([0, 10, 3])
     top_BLK = rows.top_words(batch)
