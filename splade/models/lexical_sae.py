@@ -14,6 +14,7 @@ Legend: B documents, L positions, V vocabulary, H hidden size, N rows, P active 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -73,28 +74,18 @@ class LexicalSAE(nn.Module):
         valid_BL = self.lexicon.valid(input_ids, attention_mask)
         if row_mask is not None:
             return self._read_positions(h_BLH, input_ids, attention_mask, row_mask.bool(), licence)
-        if self.pooling.has_shortcut and not self._needs_positions():
+        if self.pooling.has_shortcut and not self.lexicon.licensed_only and not self.topk():
             return self._read_pooled(h_BLH, valid_BL)
         B, L = input_ids.shape
         flat = self._read_positions(h_BLH, input_ids, attention_mask, valid_BL, licence)
-        spread = one_source(
-            valid_BL.flatten().nonzero()[:, 0][flat.row_P],
-            flat.word_P,
-            flat.value_P,
-            flat.logit_P,
-            flat.source_position_Q,
-            B * L,
-            flat.vocab_size,
-        )
+        position_N = valid_BL.flatten().nonzero()[:, 0]
+        spread = replace(flat, row_P=position_N[flat.row_P], n_rows=B * L)
         pooled: SparseRows = self.pooling(spread, L, B)
         return pooled
 
     def decide(self, rows: SparseRows) -> CircuitState:
         """Class logits of sparse rows."""
         return CircuitState(rows, self.head(rows), self.head)
-
-    def _needs_positions(self) -> bool:
-        return self.lexicon.licensed_only or self.topk() > 0
 
     def topk(self) -> int:
         """How many words a position may keep; 0 is all of them, as always in training."""

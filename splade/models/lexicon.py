@@ -91,7 +91,7 @@ class LexiconSpec:
 
     honesty: Honesty = "grounded"
     language: str = "en"
-    stop_df: float = 0.2
+    stop_df: float = 0.4
 
 
 class Lexicon(nn.Module):
@@ -102,7 +102,7 @@ class Lexicon(nn.Module):
     keep_V: Tensor
     special_V: Tensor
     begins_V: Tensor
-    lettered_V: Tensor
+    wordlike_V: Tensor
     licence_VK: Tensor
 
     def __init__(
@@ -140,8 +140,8 @@ class Lexicon(nn.Module):
         self.register_buffer("keep_V", torch.ones(V, dtype=torch.bool))
         self.register_buffer("special_V", special_V)
         self.register_buffer("begins_V", torch.tensor(list(begins)))
-        lettered = [j not in special and any(map(str.isalpha, name)) for j, name in enumerate(self.names)]
-        self.register_buffer("lettered_V", torch.tensor(lettered))
+        wordlike = [j not in special and _is_wordlike(name) for j, name in enumerate(self.names)]
+        self.register_buffer("wordlike_V", torch.tensor(wordlike))
         licensing = V if spec.honesty == "licensed-static" else 0
         self.register_buffer("licence_VK", torch.full((licensing, STATIC_LICENCES), -1, dtype=torch.int32))
         self._by_surface: dict[str, list[int]] | None = None
@@ -198,18 +198,20 @@ class Lexicon(nn.Module):
     def build_licences(self, E_VH: Tensor, chunk: int = 1024) -> None:
         """Fill the table [V, 16]: slot 0 the word itself, then its nearest whole words by cosine of E.
 
-        Function words, special tokens and names outside the dictionary license nothing (-1).
+        Function words, special tokens and names outside the dictionary license nothing (-1). Pieces without a
+        word's beginning have neighbours too, for where they stand alone: byte-level text starts unmarked.
         """
         direction_VH = F.normalize(E_VH.float(), dim=-1)
         V = self.vocab_size
         licence_VK = torch.full((V, STATIC_LICENCES), -1, dtype=torch.int32, device=E_VH.device)
         licence_VK[:, 0] = torch.where(self.dictionary_V, torch.arange(V, device=E_VH.device), -1)
         whole_W = (self.dictionary_V & self.begins_V).nonzero()[:, 0]
-        neighbours = min(STATIC_LICENCES - 1, len(whole_W) - 1)
-        for start in range(0, len(whole_W), chunk):
-            rows_w = whole_W[start : start + chunk]
+        neighbours = max(0, min(STATIC_LICENCES - 1, len(whole_W) - 1))
+        words_D = self.words()
+        for start in range(0, len(words_D), chunk):
+            rows_w = words_D[start : start + chunk]
             cosine_wW = direction_VH[rows_w] @ direction_VH[whole_W].T
-            cosine_wW[torch.arange(len(rows_w)), torch.arange(start, start + len(rows_w))] = -2.0
+            cosine_wW.masked_fill_(rows_w[:, None] == whole_W, -2.0)
             nearest = cosine_wW.topk(neighbours, dim=-1).indices
             licence_VK[rows_w, 1 : 1 + neighbours] = whole_W[nearest].int()
         self.licence_VK = licence_VK
@@ -223,9 +225,9 @@ class Lexicon(nn.Module):
 
     def split_pieces(self, input_ids_BL: Tensor) -> Tensor:
         """Positions [B, L] whose token is one piece of a longer word."""
-        lettered_BL = self.lettered_V[input_ids_BL]
-        goes_on_BL = lettered_BL & ~self.begins_V[input_ids_BL]
-        goes_on_BL[:, 1:] &= lettered_BL[:, :-1]  # after a space, a mark or a special token a word begins
+        wordlike_BL = self.wordlike_V[input_ids_BL]
+        goes_on_BL = wordlike_BL & ~self.begins_V[input_ids_BL]
+        goes_on_BL[:, 1:] &= wordlike_BL[:, :-1]  # after a space, a mark or a special token a word begins
         goes_on_BL[:, 0] = False
         split_BL = goes_on_BL.clone()
         split_BL[:, :-1] |= goes_on_BL[:, 1:]
@@ -234,3 +236,8 @@ class Lexicon(nn.Module):
 
 def _is_word(name: str) -> bool:
     return any(ch.isalpha() for ch in name) and "\ufffd" not in name and not _RESERVED.match(name)
+
+
+def _is_wordlike(name: str) -> bool:
+    """Whether a piece can be the middle of a word: digits can, a clitic ('s) cannot."""
+    return any(map(str.isalnum, name)) and not name.startswith(("'", "’"))

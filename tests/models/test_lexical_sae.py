@@ -258,6 +258,24 @@ def test_training_neither_moves_nor_is_poisoned_by_a_removed_word(gate: str, kin
             assert not table.grad[word].any()
 
 
+def test_an_encoder_that_fails_at_padding_poisons_no_gradient() -> None:
+    model = tiny_model()
+    ids, mask = tiny_batch(model)
+    h_BLH = model.backbone(ids, mask).detach()
+    h_BLH = torch.where(mask[..., None].bool(), h_BLH, float("nan"))
+    for way in ("fast", "tensors"):
+        model.zero_grad()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(model.backbone, "forward", lambda *_: h_BLH)
+            rows = (
+                model.encode(ids, mask) if way == "fast" else model.classify(model(ids, mask)[0], mask).rows
+            )
+        model.decide(rows).logits.square().sum().backward()
+        assert model.backbone.E_VH.grad is not None
+        assert model.backbone.E_VH.grad.any()
+        assert model.backbone.E_VH.grad.isfinite().all()
+
+
 # --- gradients -----------------------------------------------------------------------------------------
 
 

@@ -180,8 +180,6 @@ def brute_licence(lexicon: Lexicon, E_VH: Tensor, j: int) -> list[int]:
     """Word j, then its 15 nearest whole words by cosine, one by one."""
     if not lexicon.dictionary_V[j]:
         return []
-    if not lexicon.begins_V[j]:
-        return [j]
     whole = [i for i in range(len(E_VH)) if lexicon.dictionary_V[i] and lexicon.begins_V[i] and i != j]
     cosine = {i: float(torch.cosine_similarity(E_VH[j], E_VH[i], dim=0)) for i in whole}
     return [j, *sorted(whole, key=lambda i: -cosine[i])[: STATIC_LICENCES - 1]]
@@ -217,10 +215,29 @@ def test_a_piece_of_a_split_word_licenses_only_itself(kind: str, first: str, res
     assert [len(words) for words in whole] == [STATIC_LICENCES] * 2
 
 
-def test_the_first_word_of_a_byte_level_text_is_not_a_piece_of_the_next() -> None:
-    licences = dict(licences_of("bpe", "slow film"))
+def test_the_first_word_of_a_byte_level_text_is_a_whole_word() -> None:
+    """It carries no mark, as if it continued a word."""
+    licences = dict(licences_of("bpe", "muslim film"))
+    assert licences["muslim"][0] == "muslim"
     assert licences["Ġfilm"][0] == "film"
-    assert len(licences["Ġfilm"]) == STATIC_LICENCES
+    assert len(licences["muslim"]) == len(licences["Ġfilm"]) == STATIC_LICENCES
+
+
+@pytest.mark.parametrize(
+    ("pieces", "split"),
+    [
+        (["Ġun", "reli", "able", "Ġfilm"], [1, 1, 1, 0]),
+        (["Ġ(", "film", "Ġfilm", "'s", ","], [0, 0, 0, 0, 0]),
+        (["Ġ3", "rd", "Ġfilm", "2"], [1, 1, 1, 1]),
+        (["film", "Ġfilm", "<s>", "able"], [0, 0, 0, 0]),
+    ],
+)
+def test_split_pieces_are_those_that_touch_within_a_word(pieces: list[str], split: list[int]) -> None:
+    vocab = sorted({"<s>", "Ġun", "reli", "able", "Ġfilm", "Ġ(", "film", "'s", ",", "Ġ3", "rd", "2"})
+    lexicon = Lexicon.from_tokenizer(byte_level(vocab), len(vocab), LexiconSpec())
+    ids = torch.tensor([[vocab.index(piece) for piece in pieces]])
+    lexicon.wordlike_V[vocab.index("<s>")] = False
+    assert lexicon.split_pieces(ids).int().tolist() == [split]
 
 
 @pytest.mark.parametrize("kind", TOKENIZER_KINDS)

@@ -31,9 +31,7 @@ class _Jump(torch.autograd.Function):
     def backward(ctx, grad):  # type: ignore[no-untyped-def]
         z, theta, is_open = ctx.saved_tensors
         slope = _sigmoid_slope(z - theta, ctx.epsilon, ctx.truncate)
-        height = torch.where(slope > 0, z, 0.0).clamp(
-            min=0
-        )  # an infinite z has no slope, and 0·∞ is no number
+        height = torch.where(slope > 0, z, 0.0).clamp(min=0)  # no 0·∞ where z is infinite
         return torch.where(is_open, grad, 0.0), -grad * height * slope, None, None
 
 
