@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from torch import Tensor
 
+from splade.attribution.tokens import tokenise
 from splade.attribution.words import Span, assign, segment
-from splade.errors import ConfigError, DataError, ModelError
+from splade.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -98,16 +99,14 @@ _MERGE: dict[str, Callable[[list[float]], float]] = {"sum": math.fsum, "max_abs"
 
 def _align(token_ids: list[int], tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[slice, list[Span]]:
     """The positions that are not padding, and their character offsets."""
-    if not tokenizer.is_fast:
-        raise ModelError("words need a fast tokenizer, which has offsets; save a tokenizer.json")
     read = _without_padding(token_ids, tokenizer.pad_token_id)
-    ids, offsets = _tokenise(text, tokenizer, read.stop - read.start)
-    if token_ids[read] != ids:
+    tokens = tokenise(text, tokenizer, read.stop - read.start)
+    if token_ids[read] != tokens.ids:
         raise DataError(
             "these token ids are not this text's under this tokenizer;"
             " pass tokenizer(text)['input_ids'] of the very text that was scored, special tokens included"
         )
-    return read, offsets
+    return read, tokens.offsets
 
 
 def _without_padding(token_ids: list[int], pad_id: int | None) -> slice:
@@ -118,23 +117,6 @@ def _without_padding(token_ids: list[int], pad_id: int | None) -> slice:
     while start < stop and token_ids[start] == pad_id:
         start += 1
     return slice(start, stop)
-
-
-def _tokenise(text: str, tokenizer: PreTrainedTokenizerBase, length: int) -> tuple[list[int], list[Span]]:
-    """Ids and offsets of the text cut to `length`, the special tokens at its end kept."""
-    encoded = tokenizer(
-        text,
-        return_offsets_mapping=True,
-        truncation=False,  # cut here instead: a truncation setting stays on a tokenizer that others may share
-        padding=False,
-        verbose=False,
-    )
-    ids, offsets = list(encoded["input_ids"]), [(int(a), int(b)) for a, b in encoded["offset_mapping"]]
-    end = len(ids)
-    while end and offsets[end - 1] == (0, 0):
-        end -= 1
-    kept = end - max(0, len(ids) - length)
-    return ids[: max(kept, 0)] + ids[end:], offsets[: max(kept, 0)] + offsets[end:]
 
 
 def _position_scores(token_ids: list[int], scores: Tensor, read: slice) -> list[float]:

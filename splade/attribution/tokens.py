@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Tokens(NamedTuple):
-    """Ids, the characters each stands for ((0, 0) for special tokens), and whether any of the text was cut."""
+    """Ids, the characters each stands for ((0, 0) for special tokens), and whether text was cut off."""
 
     ids: list[int]
     offsets: list[tuple[int, int]]

@@ -102,7 +102,7 @@ def random_scores(*shape: int) -> torch.Tensor:
 def test_sum_keeps_the_total(kind: str, text: str) -> None:
     tokenizer = TOKENIZERS[kind]
     ids = ids_of(tokenizer, text)
-    size = len(tokenizer) + 5
+    size = len(tokenizer) + 1000  # more than the pieces of any text here: a vector of that size is [L]
     for scores, total in (
         (score_L := random_scores(len(ids)), score_L.sum()),
         (score_LV := random_scores(len(ids), 7), score_LV.sum()),
@@ -240,6 +240,7 @@ def test_an_unknown_method_is_refused() -> None:
 def test_a_tokenizer_without_offsets_is_refused() -> None:
     class Slow:
         is_fast = False
+        pad_token_id = None
 
     with pytest.raises(ModelError, match="fast tokenizer"):
         span_contributions([1], torch.zeros(1), Slow(), "fox")
