@@ -8,13 +8,17 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Explanation": "splade.inference.explanation",
+    "LexicalClassifier": "splade.estimators",
     "LexicalConfig": "splade.config.model",
     "LexicalError": "splade.errors",
     "LexicalSAE": "splade.models.lexical_sae",
+    "LexicalTagger": "splade.estimators",
     "Predictor": "splade.inference.predictor",
+    "SuppressedModel": "splade.intervene",
     "compute_attribution_tensor": "splade.mechanistic.attribution",
     "explain_model_spans": "splade.inference.predictor",
     "load_dataset": "splade.data.datasets",
+    "suppress_token_globally": "splade.intervene",
 }
 
 __all__ = sorted([*_HOMES, "__version__"])

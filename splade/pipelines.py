@@ -18,21 +18,16 @@ from typing import Any
 
 import torch
 import yaml
-from transformers import PreTrainedTokenizerBase
 
-from splade.config.model import BackboneRecord, LexicalConfig
 from splade.config.schema import ExperimentConfig
 from splade.data.datasets import load_dataset
 from splade.data.rows import Dataset, Sentences, Texts
 from splade.errors import DataError
 from splade.evaluation.frozen import find_frozen
 from splade.evaluation.suite import evaluate
-from splade.models.backbone import Backbone, load_backbone
-from splade.models.build import build
 from splade.models.frozen import FrozenLM
 from splade.models.lexical_sae import LexicalSAE
-from splade.models.lexicon import document_frequency
-from splade.training.loop import Trainer
+from splade.training.fit import fit
 from splade.training.progress import Progress
 
 Results = dict[str, Any]
@@ -52,13 +47,7 @@ def train(config: ExperimentConfig, output: Path, progress: Progress) -> Trained
     start = time.perf_counter()
     dataset = _load(config)
     progress.line(_introduction(dataset))
-    torch.manual_seed(config.seed)
-    backbone, tokenizer = load_backbone(
-        config.model.name, config.model.revision, config.model.trust_remote_code
-    )
-    model = new_model(config, dataset, backbone, tokenizer).to(device())
-    trainer = Trainer(model, dataset, config, progress, on_best=lambda best: best.save_pretrained(output))
-    history = trainer.run()
+    model, history = fit(config, dataset, progress, on_best=lambda best: best.save_pretrained(output))
     train_seconds = time.perf_counter() - start
     split, rows = _measured_split(dataset)
     results: Results = {
@@ -73,8 +62,6 @@ def train(config: ExperimentConfig, output: Path, progress: Progress) -> Trained
     }
     results["timing"] = {"train_seconds": train_seconds, "evaluate_seconds": results.pop("seconds")}
     results["environment"] = environment()
-    model.config.training = config.model_dump(mode="json")
-    model.save_pretrained(output)
     write_json(output / "results.json", results)
     settings = yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False)
     (output / "training.yaml").write_text(settings, encoding="utf-8")
@@ -96,43 +83,11 @@ def evaluate_saved(
     return {**about, "rows": {"test": len(rows)}, **found, "timing": timing, "environment": environment()}
 
 
-def new_model(
-    config: ExperimentConfig, dataset: Dataset, backbone: Backbone, tokenizer: PreTrainedTokenizerBase
-) -> LexicalSAE:
-    """An untrained model for a dataset; its dictionary knows which words stand in many training texts."""
-    texts = dataset.train.texts if isinstance(dataset.train, Texts) else _joined(dataset.train)
-    limit = min(config.model.max_length, backbone.max_length)
-    ids = tokenizer(texts, truncation=True, max_length=limit)["input_ids"]
-    record = BackboneRecord(
-        name=backbone.name, revision=backbone.revision, fingerprint=backbone.fingerprint()
-    )
-    model_config = LexicalConfig(
-        task=dataset.task,
-        label_names=dataset.label_names,
-        backbone=record,
-        honesty=config.honesty,
-        language=config.language,
-        stop_df=config.stop_df,
-        gate=config.model.gate,
-        head=config.model.head,
-        width=config.model.width,
-        pooling=config.training.pooling,
-        topk_per_position=config.topk_per_position,
-        max_length=limit,
-    )
-    return build(model_config, backbone, tokenizer, document_frequency(ids, backbone.vocab_size))
-
-
 def write_json(path: Path, values: Results) -> None:
     """Write a file whole or not at all."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     fresh.write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     fresh.replace(path)
-
-
-def device() -> torch.device:
-    """The GPU where there is one."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def environment() -> dict[str, object]:
@@ -192,7 +147,3 @@ def _about_model(model: LexicalSAE) -> Results:
         "honesty": model.config.honesty,
         "parameters": sum(p.numel() for p in model.parameters()),
     }
-
-
-def _joined(sentences: Sentences) -> list[str]:
-    return [" ".join(words) for words in sentences.words]

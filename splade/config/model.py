@@ -30,9 +30,10 @@ class LexicalConfig(BaseModel):
     backbone: BackboneRecord
     honesty: Literal["grounded", "free", "licensed-static", "licensed-contextual"] = "grounded"
     language: str = "en"
-    stop_df: float = Field(0.2, gt=0, le=1)
+    stop_df: float = Field(0.4, gt=0, le=1)
     gate: Literal["jumprelu", "drelu", "gated_jumprelu"] = "jumprelu"
     gate_epsilon: float = 0.2
+    gate_saturate: bool = False
     head: Literal["relu_mlp", "bcos"] = "relu_mlp"
     width: int = Field(256, ge=1)
     pooling: Literal["max", "attention"] = "max"

@@ -44,6 +44,7 @@ class ModelSettings(Strict):
     gate: Literal["jumprelu", "drelu", "gated_jumprelu"] = Field(
         "jumprelu", description="which word logits count, and as how much"
     )
+    gate_saturate: bool = Field(False, description="log1p of what the gate drelu lets through")
     head: Literal["relu_mlp", "bcos"] = Field("relu_mlp", description="from active words to classes")
     width: int = Field(256, ge=1, description="head width D")
     max_length: int = Field(256, ge=8, description="tokens read of a text; longer sentences are windowed")
@@ -78,7 +79,7 @@ class ExperimentConfig(Strict):
     )
     target_active: int = Field(100, ge=1, description="active words per text (or per labelled position)")
     topk_per_position: int = Field(0, ge=0, description="prediction only: keep this many words; 0 is off")
-    stop_df: float = Field(0.2, gt=0, le=1, description="words in a larger share of texts are no reasons")
+    stop_df: float = Field(0.4, gt=0, le=1, description="words in a larger share of texts are no reasons")
     language: str = Field("en", description="decides the list of function words")
     data: DataConfig = DataConfig()
     model: ModelSettings = ModelSettings()

@@ -47,8 +47,8 @@ def load_dataset(
     """Train, validation and test rows of a file, a folder or an embedded corpus.
 
     A column given as a number is a position (from 1) in a CSV or TSV file without a header line.
-    `labels` are those of a trained model, which rows to evaluate it on keep to; without them labels are
-    found in the training rows. `limit` rows are drawn from the training split before validation rows are held out of it.
+    `limit` rows are drawn from the training split before validation rows are held out of it. `labels` are
+    those of a trained model, which rows to evaluate it on keep to; without them the training rows say.
     """
     if limit is not None and limit < 1:
         raise ConfigError(f"limit is {limit}; give a number of training rows from 1, or none for all")
@@ -65,7 +65,7 @@ def load_dataset(
             raise DataError(f"the corpus {path} has the labels {found}, which are not the model's")
     else:
         dataset = _load_files(Path(path), text, label, task, labels)
-    return _divide(dataset, limit, validation_share, seed)
+    return divide(dataset, limit, validation_share, seed)
 
 
 def read_texts(path_or_dash: str | Path, text: str | None = None) -> list[str]:
@@ -208,7 +208,7 @@ def _choose(table: Table, given: str | None, names: Sequence[str], role: str) ->
     )
 
 
-def _divide(dataset: Dataset, limit: int | None, share: float, seed: int) -> Dataset:
+def divide(dataset: Dataset, limit: int | None, share: float, seed: int) -> Dataset:
     """The training rows sampled down to `limit`, and validation rows held out where there are none."""
     train, validation, about = dataset.train, dataset.validation, dict(dataset.about)
     if limit is not None and limit < len(train):

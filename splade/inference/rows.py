@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import torch
 from torch import Tensor
 
 from splade.data.encoding import Batch, by_length, collate, encode
@@ -63,5 +62,3 @@ def decide(model: LexicalSAE, batch: Batch, top_BLK: Tensor | None = None) -> Ci
 def document_of_row(batch: Batch) -> Tensor | None:
     """The document of each row when tagging; None where rows are documents."""
     return None if batch.row_mask is None else batch.row_mask.nonzero()[:, 0]
-
-

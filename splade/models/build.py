@@ -17,7 +17,7 @@ from splade.errors import DataError
 from splade.models.backbone import Backbone
 from splade.models.frozen import FrozenLM
 from splade.models.heads import HEADS
-from splade.models.layers.activation import GATES
+from splade.models.layers.activation import GATES, DReLU
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.lexicon import Lexicon, LexiconSpec
 from splade.models.materialised import allowed, word_logits
@@ -36,7 +36,7 @@ def assemble(
 ) -> LexicalSAE:
     """A model with fresh gate, pooling and head."""
     V = backbone.vocab_size
-    gate = GATES[config.gate](V)
+    gate = DReLU(V, saturate=True) if config.gate_saturate else GATES[config.gate](V)
     if not gate.fixed_width:
         gate.epsilon = config.gate_epsilon
     pooling = POOLINGS[config.pooling](V)
