@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from splade.mechanistic.attribution import Attribution, exact_logits, residual
+from splade.mechanistic.attribution import Attribution, discrepancy, relative
 
 
 @dataclass(frozen=True)
 class Identity:
-    """Gap between the float64 logit and the sum: relative to |logit| + Σ|a| + |b|, and absolute."""
+    """Gap between the logit, the float64 one and the model's, and the sum: relative, and absolute."""
 
     max_relative_residual: float
     mean_relative_residual: float
@@ -30,22 +30,15 @@ class IdentityFitter:
     @torch.no_grad()
     def update(self, attribution: Attribution) -> None:
         """Count the rows of one attribution (`dla` or `path`)."""
-        rows, classes_N = attribution.state.rows, attribution.classes
-        assert classes_N is not None
-        exact_N = exact_logits(attribution.state).gather(1, classes_N[:, None])[:, 0]
-        total_N = rows.sum_by_row(attribution.amount.double()) + attribution.bias.double()
-        self._absolute.append((exact_N - total_N).abs())
-        self._relative.append(residual(attribution))
+        gap, scale = discrepancy(attribution)
+        self._absolute.append(gap.flatten().cpu())
+        self._relative.append(relative(gap, scale).flatten().cpu())
 
     def result(self) -> Identity:
         """The figures of everything counted so far; zeros when nothing was."""
-        relative, absolute = (torch.cat([torch.zeros(0), *map(_cpu, p)]) for p in (self._relative, self._absolute))
-        if not len(relative):
-            return Identity(0.0, 0.0, 0.0, 0.0)
-        return Identity(
-            float(relative.max()), float(relative.mean()), float(absolute.max()), float(absolute.mean())
-        )
+        return Identity(*_max_and_mean(self._relative), *_max_and_mean(self._absolute))
 
 
-def _cpu(values: Tensor) -> Tensor:
-    return values.double().cpu()
+def _max_and_mean(parts: list[Tensor]) -> tuple[float, float]:
+    values = torch.cat(parts) if parts else torch.empty(0)
+    return (float(values.max()), float(values.mean())) if len(values) else (0.0, 0.0)

@@ -32,7 +32,7 @@ _PAIRS_AT_ONCE = 1 << 14  # pairs whose D-wide rows are gathered together
 
 @dataclass(frozen=True)
 class Attribution:
-    """What each active pair adds to a logit: [P] for one class a row (`classes` [N]), [P, C] for all (None)."""
+    """What each active pair adds to a logit: [P] for one class a row (`classes` [N]), [P, C] for all."""
 
     state: CircuitState
     classes: Tensor | None
@@ -68,23 +68,40 @@ def compute_attribution_tensor(
             bias = torch.zeros_like(_chosen(state.logits, classes))
             return Attribution(state, classes, _ablation(state, classes), bias, method)
         local = state.linearisation if method == "dla" else state.head.path(rows)
-        amount = _all_classes(rows, local) if classes is None else _one_class(rows, local, classes)
+        if classes is None:
+            every = torch.arange(state.head.classes, device=rows.row_P.device)
+            amount = torch.stack([_one_class(rows, local, c.expand(rows.n_rows)) for c in every], -1)
+        else:
+            amount = _one_class(rows, local, classes)
     return Attribution(state, classes, amount, _chosen(local.bias_NC, classes), method)
 
 
 def compute_active_slice_weff(state: CircuitState) -> tuple[Tensor, Tensor]:
     """W_eff on the active words only: [N, C, A], and their ids [A], ascending."""
-    return _active_slice(state.rows, state.linearisation)[:2]
+    words_A, local = _words(state.rows)[0], state.linearisation
+    with _full_precision(local.mix_NCD):
+        return local.mix_NCD @ local.W_in_VD[words_A].T, words_A
 
 
 @torch.no_grad()
 def residual(attribution: Attribution) -> Tensor:
-    """|logit - Σa - b| / (|logit| + Σ|a| + |b|), the logit recomputed in float64; 0/0 is 0."""
+    """|logit - Σa - b| / (|logit| + Σ|a| + |b|) of each row, the logit recomputed in float64; 0/0 is 0."""
+    return relative(*discrepancy(attribution))
+
+
+@torch.no_grad()
+def discrepancy(attribution: Attribution) -> tuple[Tensor, Tensor]:
+    """(|logit - Σa - b|, |logit| + Σ|a| + |b|), the gap to the float64 logit or the model's, the larger."""
     rows = attribution.state.rows
-    logit = _chosen(exact_logits(attribution.state), attribution.classes)
+    exact = _chosen(exact_logits(attribution.state), attribution.classes)
     amount, bias = attribution.amount.double(), attribution.bias.double()
-    gap = (logit - rows.sum_by_row(amount) - bias).abs()
-    scale = logit.abs() + rows.sum_by_row(amount.abs()) + bias.abs()
+    total = rows.sum_by_row(amount) + bias
+    gap = torch.maximum((exact - total).abs(), (attribution.logit.double() - total).abs())
+    return gap, exact.abs() + rows.sum_by_row(amount.abs()) + bias.abs()
+
+
+def relative(gap: Tensor, scale: Tensor) -> Tensor:
+    """gap / scale, where 0/0 is 0."""
     return gap / torch.where(scale > 0, scale, 1.0)
 
 
@@ -92,7 +109,7 @@ def residual(attribution: Attribution) -> Tensor:
 def exact_logits(state: CircuitState) -> Tensor:
     """The logits [N, C] of the same rows, recomputed from the head's weights in float64."""
     rows, head = state.rows, state.head
-    words_A, slot_P = rows.word_P.unique(return_inverse=True)
+    words_A, slot_P = _words(rows)
     W_AD = head.projection()[words_A].double()
     s_P = rows.value_P.double()
     u_ND = rows.sum_by_row(s_P[:, None] * W_AD[slot_P])
@@ -120,17 +137,10 @@ def _one_class(rows: SparseRows, local: Linearisation, classes_N: Tensor) -> Ten
     return rows.value_P * slope_P
 
 
-def _all_classes(rows: SparseRows, local: Linearisation) -> Tensor:
-    W_NCA, _, slot_P = _active_slice(rows, local)
-    slope_PC = W_NCA[rows.row_P, :, slot_P]
-    if local.square_NC is not None:
-        slope_PC = slope_PC + local.square_NC[rows.row_P] * rows.value_P[:, None]
-    return rows.value_P[:, None] * slope_PC
-
-
-def _active_slice(rows: SparseRows, local: Linearisation) -> tuple[Tensor, Tensor, Tensor]:
-    words_A, slot_P = rows.word_P.unique(return_inverse=True)
-    return local.mix_NCD @ local.W_in_VD[words_A].T, words_A, slot_P
+def _words(rows: SparseRows) -> tuple[Tensor, Tensor]:
+    """The active words of all rows [A], ascending, and the place [P] of each pair's word among them."""
+    words_A, slot_P = torch.unique(rows.word_P, return_inverse=True)
+    return words_A, slot_P
 
 
 def _ablation(state: CircuitState, classes: Tensor | None) -> Tensor:
@@ -138,7 +148,7 @@ def _ablation(state: CircuitState, classes: Tensor | None) -> Tensor:
     rows, head = state.rows, state.head
     u_ND, square_N, W_VD = head.project(rows), head.square_norm(rows), head.projection()
     effects = [_chosen(state.logits.new_zeros(0, head.classes), None if classes is None else classes[:0])]
-    for row, word, s in _chunks(rows):
+    for row, word, s in _chunks(rows.with_values(rows.value_P.to(W_VD.dtype))):
         without = head.rest(u_ND[row] - s[:, None] * W_VD[word], (square_N[row] - s**2).clamp(min=0))
         effects.append(_chosen(state.logits[row] - without, None if classes is None else classes[row]))
     return torch.cat(effects)

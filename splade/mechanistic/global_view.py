@@ -1,7 +1,7 @@
 """What a model does over a whole corpus: mean and spread of contributions and of effective weights.
 
-W_eff depends on the input, so its summary is a statistic. W_eff[c, j] = W_in[j] · mix_c is linear in the row's
-mix_c, so the moments of mix give those of every word's weight without ever making [N, C, V]:
+W_eff depends on the input, so its summary is a statistic. W_eff[c, j] = W_in[j] · mix_c is linear in the
+row's mix_c, so the moments of mix give those of every word's weight without ever making [N, C, V]:
 
     mean_j = W_in[j] · E[mix_c],     mean of squares_j = W_in[j]ᵀ E[mix_c mix_cᵀ] W_in[j]
 

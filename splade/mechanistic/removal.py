@@ -6,9 +6,9 @@ Counterfactuals are found in three steps, every candidate re-evaluated exactly b
 
 1. Greedy: remove the word that lowers the margin of the prediction most, until the prediction changes.
 2. Prune: give back every word without which the prediction stays changed.
-3. Prove: try all smaller sets, smallest first, while their number stays within a budget.
+3. Prove: try all smaller sets, smallest first, as long as there are no more than `budget` of a size.
 
-Legend: A active words of one row, M sets of words, D head width, C classes.
+Legend: A active words of one row, M sets of k words, m of them at once, D head width, C classes.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from splade.errors import ConfigError
 from splade.models.state import CircuitState
 
 _SETS_AT_ONCE = 1 << 13
@@ -42,28 +43,25 @@ class Counterfactual:
 
 
 class _Row:
-    """One row's head with words taken out: u - Σ s_j W_in[j]."""
+    """One row's head over what is left of its words: u = Σ s_j W_in[j] over the words that stay."""
 
     def __init__(self, state: CircuitState, row: int) -> None:
-        rows, head = state.rows, state.head
-        mine = (rows.row_P == row) & (rows.value_P > 0)
-        self.head = head
-        self.words_A, value_A = rows.word_P[mine], rows.value_P[mine]
-        self.part_AD = value_A[:, None] * head.projection()[self.words_A]
-        self.square_A = value_A**2
-        self.u_D, self.square = self.part_AD.sum(0), self.square_A.sum()
+        rows, W_VD = state.rows, state.head.projection()
+        mine_P = (rows.row_P == row) & rows.open_P
+        self.head = state.head
+        self.words_A, value_A = rows.word_P[mine_P], rows.value_P[mine_P].to(W_VD.dtype)
+        self.part_AD, self.square_A = value_A[:, None] * W_VD[self.words_A], value_A**2
 
     def __len__(self) -> int:
         return len(self.words_A)
 
     def without(self, sets_Mk: Tensor) -> Tensor:
         """Logits [M, C] after the words at `sets_Mk` (indices into the active words) are gone."""
-        logits = [
-            self.head.rest(
-                self.u_D - self.part_AD[chunk].sum(1), (self.square - self.square_A[chunk].sum(1)).clamp(min=0)
-            )
-            for chunk in torch.split(sets_Mk, _SETS_AT_ONCE)
-        ]
+        logits = []
+        with torch.autocast(self.square_A.device.type, enabled=False):
+            for chunk_mk in torch.split(sets_Mk, _SETS_AT_ONCE):
+                stay_mA = self.square_A.new_ones(len(chunk_mk), len(self)).scatter_(1, chunk_mk, 0.0)
+                logits.append(self.head.rest(stay_mA @ self.part_AD, stay_mA @ self.square_A))
         return torch.cat(logits)
 
     def indices(self, sets: Iterable[tuple[int, ...]], size: int) -> Tensor:
@@ -76,12 +74,17 @@ def interactions(state: CircuitState, row: int, label: int, words: list[int]) ->
     """Pairwise interactions [k, k] of some active words of a row for one class; the diagonal is 0."""
     model = _Row(state, row)
     place = {word: i for i, word in enumerate(model.words_A.tolist())}
-    at = [place[word] for word in words]
-    whole = model.without(torch.zeros(1, 0, dtype=torch.long, device=state.logits.device))
-    single = model.without(model.indices(((i,) for i in at), 1))[:, label]
-    pairs = model.without(model.indices(itertools.product(at, at), 2))[:, label].view(len(at), len(at))
-    matrix: Tensor = whole[0, label] - single[:, None] - single[None, :] + pairs
-    return matrix.fill_diagonal_(0.0)
+    missing = [word for word in words if word not in place]
+    if missing:
+        raise ConfigError(f"word {missing[0]} is not active in row {row}: choose among its active words")
+    at_k = model.indices(((place[word],) for word in words), 1)
+    i, j = torch.triu_indices(len(words), len(words), 1, device=at_k.device)
+    whole = model.without(at_k.new_zeros(1, 0))[0, label]
+    single_k = model.without(at_k)[:, label]
+    both = model.without(torch.cat([at_k[i], at_k[j]], 1))[:, label]
+    matrix = single_k.new_zeros(len(words), len(words))
+    matrix[i, j] = matrix[j, i] = whole - single_k[i] - single_k[j] + both
+    return matrix
 
 
 @torch.no_grad()
