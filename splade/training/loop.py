@@ -67,7 +67,7 @@ class Trainer:
         dataset: Dataset,
         config: ExperimentConfig,
         progress: Progress,
-        on_best: Callable[[LexicalSAE], None] | None = None,
+        on_best: Callable[[LexicalSAE], None] = lambda _: None,
     ) -> None:
         """`on_best` is called with the model after every epoch that is the best so far."""
         self.model, self.config, self.settings = model, config, config.training
@@ -88,21 +88,21 @@ class Trainer:
 
     def run(self) -> History:
         """All epochs; the model ends as the best of them, in evaluation mode."""
-        history, best, best_worth = History(), None, None
+        history, best, best_worth, improved = History(), None, -math.inf, 0
         history.frozen_seconds = self._ask_frozen()
         self._calibrate()
         for number in range(self.settings.epochs):
             epoch = self._epoch(number)
             history.epochs.append(epoch)
             self.progress.epoch(epoch.loss, epoch.terms, epoch.multiplier, epoch.validation)
-            worth = self._worth(epoch.validation, number)
-            if best_worth is None or worth > best_worth:
+            worth = self._worth(epoch)
+            improved = number if worth > best_worth else improved
+            if worth >= best_worth:  # of equals the later one, whose rate was lower
                 best_worth, history.best = worth, number
                 best = copy.deepcopy(self.model.state_dict())
                 self.model.eval()
-                if self.on_best is not None:
-                    self.on_best(self.model)
-            elif number - history.best >= self.settings.patience:
+                self.on_best(self.model)
+            if number - improved >= self.settings.patience:
                 break
         assert best is not None
         self.model.load_state_dict(best)
@@ -176,12 +176,18 @@ class Trainer:
                 f"the {broken[0]} term is {means[broken[0]]}: training stopped, the last good epoch is kept; "
                 "lower training.learning_rate"
             )
+        if not all(bool(p.isfinite().all()) for p in self.model.parameters()):
+            raise TrainingError(
+                "weights are not a number any more: training stopped, the last good epoch is kept; "
+                "lower training.learning_rate"
+            )
 
-    def _worth(self, found: Validation | None, number: int) -> tuple[float, int]:
+    def _worth(self, epoch: Epoch) -> float:
         """Validation score less what was overspent; without validation rows, later is better."""
+        found = epoch.validation
         if found is None:
-            return (0.0, number)
+            return float(epoch.epoch)
         overspent = DOUBLING * math.log2(max(found.active / self.config.target_active, 1.0))
         if self.objective.grounding is not None and found.outside is not None:
             overspent += max(0.0, found.outside - self.objective.grounding.bound)
-        return (found.score - overspent, number)
+        return found.score - overspent
