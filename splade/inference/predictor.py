@@ -1,4 +1,4 @@
-"""From texts to predictions and explanations, batch by batch; explaining shares the prediction's forward pass.
+"""From texts to predictions and explanations, batch by batch; both come from one forward pass.
 
 1. Inputs are read (`reading.py`); those of similar length run together, results keep the input's order.
 2. The model decides every row: a text, or a word of a sentence.
@@ -21,7 +21,7 @@ from splade.data.encoding import by_length, collate
 from splade.data.tagging import OUTSIDE
 from splade.errors import ConfigError, DataError
 from splade.inference.account import Account
-from splade.inference.explanation import Explanation, Place
+from splade.inference.explanation import Explanation
 from splade.inference.reading import Input, Reading, read_sentence, read_text, split_words
 from splade.mechanistic.attribution import METHODS, Method, compute_attribution_tensor
 from splade.mechanistic.removal import counterfactual
@@ -123,8 +123,8 @@ class Predictor:
         limit = self.model.config.max_length
         if self.model.config.task == "classification":
             return [read_text(i, text, self.tokenizer, limit) for i, text in enumerate(texts)]
-        sentences = [split_words(text, i) for i, text in enumerate(texts)]
-        return [r for i, words in enumerate(sentences) for r in read_sentence(i, words, self.tokenizer, limit)]
+        sentences = enumerate(split_words(text, i) for i, text in enumerate(texts))
+        return [r for i, words in sentences for r in read_sentence(i, words, self.tokenizer, limit)]
 
     def _decide(self, readings: list[Reading]) -> Iterator[tuple[list[Reading], CircuitState]]:
         examples = [reading.example for reading in readings]
@@ -145,10 +145,9 @@ class Predictor:
         attribution = compute_attribution_tensor(state, classes_N, method)
         account = Account(attribution, self.model.lexicon.names)
         explained, probabilities = classes_N.tolist(), self._probabilities(state)
-        rows = [(reading, words) for reading in readings for words in reading.rows or [None]]
-        for n, (reading, row_words) in enumerate(rows):
+        for n, (reading, place) in enumerate((r, place) for r in readings for place in r.row_places):
             prediction = self._prediction(probabilities[n])
-            if row_words is not None and label is None and prediction.label == OUTSIDE:
+            if place is not None and label is None and prediction.label == OUTSIDE:
                 continue
             words, spans = account.row(n, reading)
             yield (
@@ -156,7 +155,7 @@ class Predictor:
                 Explanation(
                     text=reading.text,
                     truncated=reading.truncated,
-                    row=_row_place(reading, row_words),
+                    row=place,
                     prediction=prediction.label,
                     probability=prediction.probability,
                     probabilities=prediction.probabilities,
@@ -207,7 +206,3 @@ def explain_model_spans(
     scores_L = attribution.amount.new_zeros(len(ids))
     scores_L.index_add_(0, state.rows.source_position_Q, attribution.by_read)
     return aggregate_subword_attributions(ids, scores_L, predictor.tokenizer, reading.text, method)
-
-
-def _row_place(reading: Reading, words: list[int] | None) -> Place | None:
-    return None if words is None else reading.places[words[0]]

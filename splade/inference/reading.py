@@ -37,10 +37,15 @@ class Reading:
     rows: list[list[int]] | None = None
     truncated: bool = False
 
+    @property
+    def row_places(self) -> list[Place | None]:
+        """The place that each row decides: a word when tagging, None for the whole text."""
+        return [None] if self.rows is None else [self.places[words[0]] for words in self.rows]
+
 
 def read_text(source: int, text: Input, tokenizer: PreTrainedTokenizerBase, max_length: int) -> Reading:
     """A document as one input."""
-    text = _clean(text if isinstance(text, str) else " ".join(text), source)
+    text = _clean(text, source) if isinstance(text, str) else " ".join(split_words(text, source))
     tokens = tokenise(text, tokenizer, max_length)
     spans, word_of = position_words(text, tokens.offsets)
     places = [Place(a, b, text[a:b]) for a, b in spans]
@@ -70,11 +75,15 @@ def split_words(sentence: Input, source: int) -> list[str]:
     if isinstance(sentence, str):
         text = _clean(sentence, source)
         return [text[a:b] for a, b in segment(text)]
+    if not isinstance(sentence, Sequence):
+        raise DataError(f"text {source + 1} is {type(sentence).__name__}, not text: leave it out or write ''")
     return [_clean(word, source) for word in sentence]
 
 
 def _clean(text: str, source: int) -> str:
     """The text without NULs; half a surrogate pair, which no tokenizer takes, is refused."""
+    if not isinstance(text, str):
+        raise DataError(f"text {source + 1} holds a word that is {type(text).__name__}, not text")
     try:
         text.encode()
     except UnicodeEncodeError:
