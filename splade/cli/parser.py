@@ -9,7 +9,7 @@ from pathlib import Path
 from splade import __version__
 from splade.cli import verbs
 
-_EXAMPLES = {
+EXAMPLES = {
     "demo": """
   lexical-sae demo
   lexical-sae demo --output my-demo --seed 1""",
@@ -58,7 +58,7 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
             name,
             help=description.split(":")[0].rstrip("."),
             description=description,
-            epilog=f"examples:{_EXAMPLES[name]}",
+            epilog=f"examples:{EXAMPLES[name]}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
