@@ -1,0 +1,163 @@
+"""The evaluation counts what a person would count, and neither padding nor batches change it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+from splade.data.rows import Sentences, Texts
+from splade.evaluation.suite import Evaluation, evaluate
+from splade.inference import Predictor
+from splade.inference import rows as module
+from splade.models.frozen import FrozenLM
+from splade.models.lexical_sae import LexicalSAE
+from tests.tiny import SENTENCES, tiny_labels, tiny_model
+
+TEXTS = Texts([*SENTENCES, "", "clever"], [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2])
+GOLD = [["O", "B-PER", "I-PER", *["O"] * 40], ["O", "O", "B-PER", *["O"] * 40]]
+WORDS = [sentence.split() for sentence in SENTENCES]
+TAGGED = Sentences(WORDS, [GOLD[i % 2][: len(words)] for i, words in enumerate(WORDS)])
+
+
+@pytest.fixture(autouse=True)
+def _few_words_are_grounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tiny dictionary would be within the frozen LM's top 100 as a whole."""
+    monkeypatch.setattr("splade.models.frozen.GROUNDING_RANK", 15)
+
+
+def frozen_of(model: LexicalSAE) -> FrozenLM:
+    """A language model that would not say quite what the model says."""
+    return FrozenLM.copy_of(tiny_model(seed=9).backbone, model.lexicon)
+
+
+def measured(batch_size: int = 4, rows: Texts | Sentences = TEXTS, **kinds: object) -> Evaluation:
+    model = tiny_model(**{"opened": 20, **kinds})
+    return evaluate(model, rows, frozen_of(model), batch_size)
+
+
+def flat(value: object, path: str = "") -> dict[str, object]:
+    """Every figure under its dotted key, the time it took left out."""
+    if isinstance(value, dict):
+        return {k: v for key, part in value.items() for k, v in flat(part, f"{path}.{key}").items()}
+    if isinstance(value, list):
+        return {k: v for i, part in enumerate(value) for k, v in flat(part, f"{path}.{i}").items()}
+    return {} if path == ".seconds" else {path: value}
+
+
+def assert_same_figures(one: Evaluation, other: Evaluation) -> None:
+    a, b = flat(one.to_dict()), flat(other.to_dict())
+    assert a.keys() == b.keys()
+    for key, value in a.items():
+        if ".dla." not in key:
+            assert value == (pytest.approx(b[key], abs=1e-4) if isinstance(value, float) else b[key]), key
+
+
+def test_accuracy_and_recall_are_counted_by_hand() -> None:
+    model = tiny_model(opened=20)
+    found = evaluate(model, TEXTS).to_dict()
+    predicted = [p.label for p in Predictor(model).predict(TEXTS.texts)]
+    gold = [model.config.label_names[label] for label in TEXTS.labels]
+    right = [p == g for p, g in zip(predicted, gold, strict=True)]
+    assert found["accuracy"] == pytest.approx(sum(right) / 12)
+    for name in model.config.label_names:
+        of_class = [r for r, g in zip(right, gold, strict=True) if g == name]
+        assert found["recall"][name] == pytest.approx(sum(of_class) / len(of_class))
+
+
+def test_the_class_without_rows_has_no_recall() -> None:
+    found = evaluate(tiny_model(), Texts(["clever film"], [1]))
+    assert list(found.quality.recall) == ["class b"]
+
+
+def test_entity_f1_is_counted_by_hand() -> None:
+    names = tiny_labels("tagging", 5)
+    model = tiny_model(task="tagging", classes=5, opened=20)
+    tags = [[p.label for p in sentence] for sentence in Predictor(model).predict_tags(WORDS)]
+    gold = Sentences(WORDS, [list(sentence) for sentence in tags])
+    perfect = evaluate(model, gold)
+    assert (perfect.quality.accuracy, perfect.quality.f1) == (1.0, 1.0)
+    flipped = next(i for i, sentence in enumerate(tags) if any(tag != "O" for tag in sentence))
+    gold.tags[flipped] = ["O"] * len(tags[flipped])  # the entities of one sentence were wrong
+    found = evaluate(model, gold)
+    wrong = sum(tag != "O" for tag in tags[flipped])
+    assert found.quality.accuracy == pytest.approx(1 - wrong / sum(map(len, tags)))
+    micro = found.quality.entities["micro"]
+    assert micro.recall == 1.0
+    assert found.quality.f1 == pytest.approx(2 * micro.precision / (1 + micro.precision))
+    assert set(found.quality.entities) <= {"micro", *(name[2:] for name in names if name != "O")}
+
+
+@pytest.mark.parametrize("kinds", [{}, {"pooling": "attention"}, {"honesty": "licensed-contextual"}])
+@pytest.mark.parametrize("batch_size", [1, 5, 100])
+def test_the_batch_size_changes_no_figure(batch_size: int, kinds: dict) -> None:
+    assert_same_figures(measured(2, **kinds), measured(batch_size, **kinds))
+
+
+@pytest.mark.parametrize("batch_size", [1, 100])
+def test_the_batch_size_changes_no_figure_of_a_tagger(batch_size: int) -> None:
+    one, other = (measured(size, TAGGED, task="tagging") for size in (3, batch_size))
+    assert_same_figures(one, other)
+
+
+@pytest.mark.parametrize("task", ["classification", "tagging"])
+def test_padding_never_counts(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same figures when every batch is padded far beyond its longest text."""
+    short = Texts(["clever film", "slow"], [0, 1])
+    rows = short if task == "classification" else Sentences([["Paris", "was"], ["slow"]], [["O", "O"], ["O"]])
+    plain, collate = measured(rows=rows, task=task), module.collate
+
+    def padded(*args: object):
+        batch = collate(*args)
+        width = (0, 40)
+        mask = None if batch.row_mask is None else torch.nn.functional.pad(batch.row_mask, width)
+        ids = torch.nn.functional.pad(batch.input_ids, width, value=0)
+        attention = torch.nn.functional.pad(batch.attention_mask, width)
+        return type(batch)(ids, attention, mask, batch.labels_N, batch.indices)
+
+    monkeypatch.setattr(module, "collate", padded)
+    assert_same_figures(measured(rows=rows, task=task), plain)
+
+
+@pytest.mark.parametrize("task", ["classification", "tagging"])
+def test_the_documented_keys_are_plain_json(task: str) -> None:
+    found = measured(rows=TEXTS if task == "classification" else TAGGED, task=task).to_dict()
+    assert json.loads(json.dumps(found)) == found
+    assert found["task"] == task
+    assert found["rows"] == (12 if task == "classification" else 10)
+    assert 0 <= found["accuracy"] <= 1
+    assert ("f1" in found) == (task == "tagging")
+    assert found["dla"]["max_relative_residual"] <= 1e-6
+    assert found["dla"]["max_abs_error"] <= 1e-4
+    dictionary = found["dictionary"]
+    assert 0 < dictionary["grounding100"] < dictionary["grounding100_anywhere"] < 1
+    assert 0 < dictionary["in_input"] < 1
+    predicted = {name for name, count in dictionary["texts"].items() if count}
+    assert set(dictionary["effective_vocabulary"]) <= predicted
+    assert all(size >= 1 for size in dictionary["effective_vocabulary"].values())
+
+
+def test_active_words_are_counted_for_every_row() -> None:
+    model = tiny_model(opened=20)
+    found = evaluate(model, TEXTS).active_words
+    counts = [explanation.active_words for explanation in Predictor(model).explain(TEXTS.texts)]
+    assert found.mean == pytest.approx(sum(counts) / 12)
+    assert found.max == max(counts)
+    assert min(counts) == 0
+
+
+def test_grounding_is_not_measured_without_the_frozen_lm() -> None:
+    found = evaluate(tiny_model(), TEXTS).to_dict()
+    assert found["dictionary"]["grounding100"] is None
+
+
+def test_a_model_licensed_by_its_frozen_lm_is_grounded_whole() -> None:
+    model = tiny_model(honesty="licensed-contextual", opened=20)
+    assert evaluate(model, TEXTS, model.frozen).dictionary.grounding100 == 1.0
+
+
+def test_progress_counts_every_text() -> None:
+    seen: list[int] = []
+    evaluate(tiny_model(), TEXTS, batch_size=5, advance=seen.append)
+    assert sum(seen) == 12
