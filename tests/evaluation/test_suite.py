@@ -144,6 +144,7 @@ def test_active_words_are_counted_for_every_row() -> None:
     counts = [explanation.active_words for explanation in Predictor(model).explain(TEXTS.texts)]
     assert found.mean == pytest.approx(sum(counts) / 12)
     assert found.max == max(counts)
+    assert found.median == sorted(counts)[5]  # the lower middle one of twelve
     assert min(counts) == 0
 
 
