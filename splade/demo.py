@@ -30,7 +30,7 @@ from splade.render import terminal
 from splade.report.demo import demo_page
 from splade.training.progress import Progress
 
-SETTINGS = {"data.path": "reviews", "training.epochs": 5, "experiment_name": "demo"}
+SETTINGS = {"data.path": "reviews", "training.epochs": 4, "experiment_name": "demo"}
 SHOWN = 6
 PAIRS = 150
 NEIGHBOUR_TEXTS = 400  # training texts in which words read at the city's name are looked for

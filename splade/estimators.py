@@ -121,7 +121,8 @@ class LexicalClassifier(ClassifierMixin, _Lexical):  # type: ignore[misc]
 
     def predict(self, X: Sequence[str]) -> NDArray[Any]:
         """The most probable class of each text."""
-        best: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(1)]
+        probabilities = self.predict_proba(X)
+        best: NDArray[Any] = self.classes_[probabilities.argmax(1)]
         return best
 
     def predict_proba(self, X: Sequence[str]) -> NDArray[np.float64]:

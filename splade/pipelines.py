@@ -27,6 +27,7 @@ from splade.evaluation.frozen import find_frozen
 from splade.evaluation.suite import evaluate
 from splade.models.frozen import FrozenLM
 from splade.models.lexical_sae import LexicalSAE
+from splade.models.saving import require_place
 from splade.training.fit import fit
 from splade.training.progress import Progress
 
@@ -45,6 +46,7 @@ class Trained:
 def train(config: ExperimentConfig, output: Path, progress: Progress) -> Trained:
     """Train on `config.data`, evaluate on its test rows (validation rows without any), write `output`."""
     start = time.perf_counter()
+    require_place(output)
     dataset = _load(config)
     progress.line(_introduction(dataset))
     model, history = fit(config, dataset, progress, on_best=lambda best: best.save_pretrained(output))
@@ -80,6 +82,7 @@ def evaluate_saved(
     found = _evaluate(model, rows, find_frozen(model), progress)
     timing = {"evaluate_seconds": found.pop("seconds")}
     about = {"dataset": dataset.name, "labels": names, "model": _about_model(model)}
+    about["measured_on"] = "test"
     return {**about, "rows": {"test": len(rows)}, **found, "timing": timing, "environment": environment()}
 
 

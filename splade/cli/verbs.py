@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from splade.cli.files import Row, emit, emit_one, export, write_text
 from splade.cli.streams import progress, say, screen
-from splade.errors import ConfigError, ModelError
+from splade.errors import ConfigError
 
 if TYPE_CHECKING:
     from splade.inference import Explanation, Flip, Predictor
@@ -60,8 +59,6 @@ def train(options: Options) -> int:
     overrides = {key: value for key, value in given.items() if value is not None} | _assigned(options.set)
     config = load_config(options.config, overrides)
     output = options.output or Path(config.output_dir) / config.experiment_name
-    _require_place(output)
-
     from splade import pipelines
     from splade.report.training import training_page
 
@@ -182,16 +179,6 @@ def _assigned(assignments: Sequence[str]) -> Row:
         except (yaml.YAMLError, ValueError):
             raise ConfigError(f"--set {assignment}: the value is not YAML; put it in quotes") from None
     return found
-
-
-def _require_place(folder: Path) -> None:
-    """Refuse, before the work of training, a folder that could not take the model."""
-    if folder.exists() and not (folder / "backbone").is_dir() and (folder.is_file() or any(folder.iterdir())):
-        raise ModelError(f"{folder} is not empty and holds no model: choose another --output")
-    parent = folder.absolute().parent
-    parent.mkdir(parents=True, exist_ok=True)
-    if not os.access(parent, os.W_OK):
-        raise ModelError(f"cannot write beside {folder}: choose another --output")
 
 
 def _require_texts(options: Options) -> None:

@@ -82,7 +82,7 @@ def _hint(place: str) -> str:
     for names in (here, anywhere):
         if near := difflib.get_close_matches(last, names, n=1):
             return f"did you mean {names[near[0]]}?"
-    return "`lexical-sae train --help` lists what there is"
+    return "`lexical-sae train --settings` lists what there is"
 
 
 def _shown(place: str) -> str:

@@ -36,8 +36,7 @@ def save(model: LexicalSAE, folder: Path) -> None:
     """Write `model` to `folder`; an older model there is replaced only once the new one is complete."""
     if model.tokenizer is None:
         raise ModelError("this model has no tokenizer to save with it: set model.tokenizer first")
-    if folder.exists() and not _may_replace(folder):
-        raise ModelError(f"{folder} is not empty and holds no model: choose another folder")
+    require_place(folder)
     with whole_folder(folder) as fresh:
         _save_language_model(model.backbone, fresh / "backbone")
         model.tokenizer.save_pretrained(fresh / "backbone")
@@ -114,6 +113,15 @@ def _take_place(fresh: Path, folder: Path) -> None:
         retired.rename(folder)
         raise
     shutil.rmtree(retired, ignore_errors=True)
+
+
+def require_place(folder: Path) -> None:
+    """Refuse a folder that cannot take a model, or whose replacement would lose more than an older model."""
+    if folder.exists() and not _may_replace(folder):
+        raise ModelError(f"{folder} is not empty and holds no model: choose another folder")
+    place = next(parent for parent in folder.absolute().parents if parent.exists())
+    if not os.access(place, os.W_OK):
+        raise ModelError(f"cannot write in {place}: choose another folder")
 
 
 def _may_replace(folder: Path) -> bool:

@@ -91,7 +91,7 @@ def test_unusable_rows_are_named(refused, tmp_path) -> None:
 def test_a_folder_of_something_else_is_refused_before_training(refused, quick, tmp_path) -> None:
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.png").write_text("meow")
-    assert "choose another --output" in refused(*quick, "--output", tmp_path / "photos")
+    assert "choose another folder" in refused(*quick, "--output", tmp_path / "photos")
     assert "choose another --output" in refused(*quick, "--output", tmp_path / "photos" / "cat.png")
     assert "Not a directory" in refused(*quick, "--output", tmp_path / "photos" / "cat.png" / "x" / "y")
     assert (tmp_path / "photos" / "cat.png").read_text() == "meow"

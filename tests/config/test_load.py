@@ -96,7 +96,7 @@ def test_an_unknown_key_names_the_nearest_valid_one(raw: dict[str, Any], place: 
     "raw", [{"quux": 1}, {"training": {"xyzzy": 1}}, {1: 2}, {"data": {"": 1}}, {"a\nb": 1}]
 )
 def test_an_unknown_key_like_no_other_points_to_the_list(raw: dict[Any, Any]) -> None:
-    assert "`lexical-sae train --help` lists" in refused(raw)
+    assert "`lexical-sae train --settings` lists" in refused(raw)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,8 @@ FRAMES = ("the film was {}", "a {} hotel in Paris", "{} readers liked the story"
 
 
 def texts() -> Dataset:
-    rows = [(frame.format(w), label) for frame in FRAMES for label, side in enumerate((BAD, GOOD)) for w in side]
+    sides = [(word, label) for label, side in enumerate((BAD, GOOD)) for word in side]
+    rows = [(frame.format(word), label) for frame in FRAMES for word, label in sides]
     train = Texts([text for text, _ in rows], [label for _, label in rows])
     return Dataset("toy", "classification", ["class a", "class b"], train, validation=train)
 
