@@ -120,7 +120,7 @@ def require_place(folder: Path) -> None:
     if folder.exists() and not _may_replace(folder):
         raise ModelError(f"{folder} is not empty and holds no model: choose another folder")
     place = next(parent for parent in folder.absolute().parents if parent.exists())
-    if not os.access(place, os.W_OK):
+    if not (place.is_dir() and os.access(place, os.W_OK)):
         raise ModelError(f"cannot write in {place}: choose another folder")
 
 

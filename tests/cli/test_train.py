@@ -92,8 +92,8 @@ def test_a_folder_of_something_else_is_refused_before_training(refused, quick, t
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.png").write_text("meow")
     assert "choose another folder" in refused(*quick, "--output", tmp_path / "photos")
-    assert "choose another --output" in refused(*quick, "--output", tmp_path / "photos" / "cat.png")
-    assert "Not a directory" in refused(*quick, "--output", tmp_path / "photos" / "cat.png" / "x" / "y")
+    assert "choose another folder" in refused(*quick, "--output", tmp_path / "photos" / "cat.png")
+    assert "cannot write in" in refused(*quick, "--output", tmp_path / "photos" / "cat.png" / "x" / "y")
     assert (tmp_path / "photos" / "cat.png").read_text() == "meow"
 
 
