@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import functools
 import os
 import platform
 import re
@@ -42,6 +43,7 @@ class Section:
 
 def arguments(description: str) -> argparse.Namespace:
     """`--quick` and `--output FILE`."""
+    _commit()  # asked before a long run, during which it may change
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="tiny shapes, to see that it runs")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the table's section in this file")
@@ -91,7 +93,7 @@ def command() -> str:
 def machine() -> list[tuple[str, str]]:
     """CPU, memory, threads, versions and commit."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    cpu = f"{_cpu_model()}, {os.cpu_count()} cores, {torch.get_num_threads()} threads, {memory:.0f} GiB"
+    cpu = f"{_cpu_model()}, {os.cpu_count()} cores, threads: {torch.get_num_threads()}, {memory:.0f} GiB"
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("torch", "transformers"))
     return [
         ("Machine", cpu),
@@ -106,6 +108,7 @@ def _cpu_model() -> str:
     return found.group(1).strip() if found else platform.processor() or platform.machine()
 
 
+@functools.cache
 def _commit() -> str:
     """The commit, and whether the measured code has changes that it lacks."""
     commit = _git("rev-parse", "--short", "HEAD")
