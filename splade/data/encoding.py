@@ -12,15 +12,18 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedTokenizerBase
 
 from splade.data.files import short
 from splade.data.rows import Sentences, Texts
 from splade.data.tagging import OUTSIDE, align
 from splade.errors import DataError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 _POOL = 50  # batches whose examples are sorted by length together
 

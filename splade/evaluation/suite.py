@@ -69,7 +69,7 @@ def evaluate(
     """Measure a model on labelled rows; `frozen` is what grounding is measured against."""
     start = time.perf_counter()
     model.eval()
-    encoded = EncodedRows(rows, model, frozen)
+    encoded = EncodedRows(rows, model)
     honesty, identity = HonestyFitter(model.lexicon, model.config.label_names), IdentityFitter()
     found: list[list[int]] = [[] for _ in encoded.examples]
     active = [torch.empty(0)]

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-
-from transformers import PreTrainedTokenizerBase
+from typing import TYPE_CHECKING
 
 from splade.attribution.span_aggregation import position_words
 from splade.attribution.tokens import tokenise
@@ -18,6 +17,9 @@ from splade.data.encoding import Example
 from splade.data.tagging import align
 from splade.errors import DataError
 from splade.inference.explanation import Place
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 Input = str | Sequence[str]  # a text, or a sentence as words
 

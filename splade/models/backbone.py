@@ -15,14 +15,16 @@ import inspect
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
-from transformers import AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
-from transformers.utils import logging as hf_logging
 
 from splade.errors import ModelError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 EMBEDDED = "minilm-l6-mlm"
 EMBEDDED_PATH = Path(__file__).resolve().parent.parent / "assets" / EMBEDDED
@@ -182,6 +184,8 @@ def load_tokenizer(
 ) -> PreTrainedTokenizerBase:
     """The fast tokenizer of a masked LM."""
     with _one_line_errors(name):
+        from transformers import AutoTokenizer
+
         tokenizer = AutoTokenizer.from_pretrained(
             _path(name), revision=revision, trust_remote_code=trust_remote_code
         )
@@ -195,6 +199,8 @@ def load_mlm(
 ) -> tuple[Backbone, list[str]]:
     """A masked LM, and the names of weights which its files lack."""
     with _one_line_errors(name), quiet_hub():
+        from transformers import AutoModelForMaskedLM
+
         mlm, info = AutoModelForMaskedLM.from_pretrained(
             _path(name),
             revision=revision,
@@ -223,6 +229,8 @@ def _one_line_errors(name: str | Path) -> Iterator[None]:
 @contextlib.contextmanager
 def quiet_hub() -> Iterator[None]:
     """Silence the hub client's progress bars and reports; what matters of them is said by this package."""
+    from transformers.utils import logging as hf_logging
+
     verbosity, bars = hf_logging.get_verbosity(), hf_logging.is_progress_bar_enabled()
     hf_logging.set_verbosity_error()
     hf_logging.disable_progress_bar()

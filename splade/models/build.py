@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedTokenizerBase
 
 from splade.config.model import LexicalConfig
 from splade.errors import DataError
@@ -22,6 +22,9 @@ from splade.models.lexical_sae import LexicalSAE
 from splade.models.lexicon import Lexicon, LexiconSpec
 from splade.models.materialised import allowed, word_logits
 from splade.models.pooling import POOLINGS
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 _SAMPLED_LOGITS = 1 << 22
 

@@ -6,7 +6,8 @@ sees u [N, D] and ‖s‖² [N]. Removing a word is u - s_j W_in[j], so exact ab
     ReLU MLP   logits = W2 relu(u + b1) + b2
     B-cos      each layer x -> |cos(x, w)|^(B-1) · ŵᵀx with unit rows ŵ, B = 2, no bias; cos := 0 at x = 0
 
-Heads always run in float32 (float64 after `.double()`), outside autocast.
+Heads always run in float32 (float64 after `.double()`), outside autocast; the last sum of the ReLU MLP is
+taken in float64 and rounded once.
 """
 
 from __future__ import annotations
@@ -81,13 +82,12 @@ class ReLUMLP(Head):
 
     def rest(self, u_ND: Tensor, square_norm_N: Tensor) -> Tensor:  # noqa: ARG002
         with _full_precision(u_ND):
-            logits_NC: Tensor = self.out(torch.relu(u_ND + self.b1))
-            return logits_NC
+            return _affine(torch.relu(u_ND + self.b1), self.out.weight, self.out.bias)
 
     def linearise(self, rows: SparseRows) -> Linearisation:
         with _full_precision(rows.value_P):
             on_ND = (self.project(rows) + self.b1 > 0).to(self.W_in.dtype)
-            return self._mixed(on_ND, on_ND @ (self.out.weight * self.b1).T + self.out.bias)
+            return self._mixed(on_ND, _affine(on_ND * self.b1, self.out.weight, self.out.bias))
 
     def path(self, rows: SparseRows) -> Linearisation:
         """Along t·s a unit switches at most once, at t = -b1/u, so the share of [0, 1] it is on is exact."""
@@ -97,7 +97,7 @@ class ReLUMLP(Head):
             starts_on, ends_on = self.b1 > 0, u_ND + self.b1 > 0
             share_ND = torch.where(ends_on, torch.where(starts_on, 1.0, 1 - switch_ND), 0.0)
             share_ND = torch.where(starts_on & ~ends_on, switch_ND, share_ND)
-            empty_C = self.out(torch.relu(self.b1))
+            empty_C = _affine(torch.relu(self.b1), self.out.weight, self.out.bias)
             return self._mixed(share_ND, empty_C.expand(len(u_ND), -1))
 
     def _mixed(self, share_ND: Tensor, bias_NC: Tensor) -> Linearisation:
@@ -160,6 +160,11 @@ def _cosine(linear: Tensor, square_norm: Tensor) -> Tensor:
     positive = square_norm > 0
     norm = torch.where(positive, square_norm, 1.0).sqrt()
     return torch.where(positive[..., None], linear / norm[..., None], 0.0)
+
+
+def _affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """x Wᵀ + b, summed in float64: a logit whose terms cancel keeps its digits."""
+    return (x.double() @ weight.double().T + bias.double()).to(x.dtype)
 
 
 def _full_precision(tensor: Tensor) -> torch.autocast:

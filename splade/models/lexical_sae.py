@@ -16,13 +16,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedTokenizerBase
 
 from splade import kernels
-from splade.config.model import LexicalConfig
 from splade.models.backbone import Backbone
 from splade.models.frozen import FrozenLM
 from splade.models.heads import Head
@@ -31,6 +30,11 @@ from splade.models.lexicon import CONTEXTUAL_LICENCES, Lexicon
 from splade.models.materialised import activations, rows_of
 from splade.models.pooling import AttentionPooling, MaxPooling, one_source
 from splade.models.state import CircuitState, SparseRows, TagCircuitState
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from splade.config.model import LexicalConfig
 
 
 class LexicalSAE(nn.Module):

@@ -10,15 +10,17 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from transformers import PreTrainedTokenizerBase
 
 from splade.errors import ConfigError, DataError
 from splade.models.function_words import ENGLISH
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 Honesty = Literal["grounded", "free", "licensed-static", "licensed-contextual"]
 HONESTY_MODES: tuple[Honesty, ...] = ("grounded", "free", "licensed-static", "licensed-contextual")

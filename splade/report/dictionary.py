@@ -89,7 +89,7 @@ def _alarms(measured: Results) -> Markup:
     if not found:
         return prose(f"No code words were found. {_ALARM}")
     rows = [
-        [w["word"], w.get("class"), share(w.get("share")), w.get("active"), w.get("occurs")] for w in found
+        [w["word"], w.get("label"), share(w.get("share")), w.get("active"), w.get("occurs")] for w in found
     ]
     columns = ["Word", "Class", "Share", "Active in texts", "Occurs in texts"]
     return Markup("\n").join([prose(_ALARM), html.table("Code words", columns, rows)])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import torch
-from transformers import PreTrainedTokenizerBase
 
 from splade.config.model import BackboneRecord, LexicalConfig
 from splade.config.schema import ExperimentConfig
@@ -16,6 +16,9 @@ from splade.models.lexical_sae import LexicalSAE
 from splade.models.lexicon import document_frequency
 from splade.training.loop import History, Trainer
 from splade.training.progress import Progress
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 
 def fit(

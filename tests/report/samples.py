@@ -80,7 +80,7 @@ def dictionary() -> dict[str, Any]:
         },
         "function_words": {"negative": [], "positive": ["also"]},
         "code_words": [
-            {"word": "boston", "class": "positive", "share": 0.11, "active": 80, "occurs": 12},
+            {"word": "boston", "label": "positive", "share": 0.11, "active": 80, "occurs": 12},
         ],
     }
 
@@ -141,7 +141,7 @@ def hostile() -> dict[str, Any]:
     found["top_reasons"] = {bad: _reasons(bad)}
     found["effective_vocabulary"] = found["texts"] = {bad: 1.0}
     found["function_words"] = {bad: [bad]}
-    found["code_words"] = [{"word": bad, "class": bad, "share": 0.2, "active": 1, "occurs": 0}]
+    found["code_words"] = [{"word": bad, "label": bad, "share": 0.2, "active": 1, "occurs": 0}]
     removed = {**removal(), "removed": [bad]}
     removed["examples"] = [{**removed["examples"][0], "text": bad, "before": bad, "after": bad}]
     return {
