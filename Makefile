@@ -30,8 +30,9 @@ check: .venv/.installed-dev ## lint, types and import order only
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/.installed-base ## run the benchmarks
-	$(BIN)/python benchmarks/fast_path.py
+bench: .venv/.installed-base ## run the benchmarks and refresh docs/results
+	$(BIN)/python benchmarks/fast_path.py --output docs/results/foundation.md
+	$(BIN)/python benchmarks/families.py --output docs/results/foundation.md
 
 clean: ## remove .venv, results, caches and builds
 	rm -rf .venv results build dist *.egg-info

@@ -134,7 +134,7 @@ def _one_class(rows: SparseRows, local: Linearisation, classes_N: Tensor) -> Ten
     slope_P = torch.cat([(local.W_in_VD[word] * mix_ND[row]).sum(-1) for row, word, _ in _chunks(rows)])
     if local.square_NC is not None:
         slope_P = slope_P + _chosen(local.square_NC, classes_N)[rows.row_P] * rows.value_P
-    return rows.value_P * slope_P
+    return (rows.value_P * slope_P).to(local.W_in_VD.dtype)
 
 
 def _words(rows: SparseRows) -> tuple[Tensor, Tensor]:

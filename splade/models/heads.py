@@ -124,7 +124,7 @@ class BCos(Head):
         with _full_precision(u_ND):
             x = u_ND * _cosine(u_ND, square_norm_N).abs()
             for weight in self.weights:
-                linear = x @ F.normalize(weight, dim=1).T
+                linear = x @ F.normalize(weight.to(x.dtype), dim=1).T
                 x = linear * _cosine(linear, x.square().sum(-1)).abs()
             return x
 
@@ -141,10 +141,13 @@ class BCos(Head):
             return Linearisation(self.projection(), mix, torch.zeros_like(x))
 
     def path(self, rows: SparseRows) -> Linearisation:
-        """The stack is homogeneous of degree 1, so the average gradient along t·s is the gradient at s."""
+        """The stack is homogeneous of degree 1, so the average gradient along t·s is the gradient at s.
+
+        In float64: a word's share through u and its share through ‖s‖ can cancel.
+        """
         with _full_precision(rows.value_P), torch.enable_grad():
-            u_ND = self.project(rows).detach().requires_grad_()
-            square_N = self.square_norm(rows).detach().requires_grad_()
+            u_ND = self.project(rows).detach().double().requires_grad_()
+            square_N = self.square_norm(rows).detach().double().requires_grad_()
             logits_NC = self.rest(u_ND, square_N)
             slopes = [
                 torch.autograd.grad(logits_NC[:, c].sum(), (u_ND, square_N), retain_graph=True)
@@ -152,7 +155,8 @@ class BCos(Head):
             ]
         mix_NCD = torch.stack([by_u for by_u, _ in slopes], dim=1)
         square_NC = torch.stack([2 * by_square for _, by_square in slopes], dim=1)
-        return Linearisation(self.projection(), mix_NCD, torch.zeros_like(square_NC), square_NC)
+        bias_NC = self.W_in.new_zeros(square_NC.shape)
+        return Linearisation(self.projection(), mix_NCD, bias_NC, square_NC)
 
 
 def _cosine(linear: Tensor, square_norm: Tensor) -> Tensor:

@@ -17,15 +17,15 @@ _PAIRS = 2  # texts shown before and after
 def surgery(results: Results, cause: str = "") -> Markup:
     """What a removal changed: figures, flipped predictions, and the same texts explained before and after."""
     measured = part(results, "surgery")
-    removed = ", ".join(f"“{label(word)}”" for word in measured.get("removed") or [])
+    removed = measured.get("removed") or []
     if not removed:
         return Markup()
-    heading = f"""## Removing {removed}
+    heading = f"""## Removing {_listed(removed)}
 
 {cause} A removed word is zero for every text from then on, so that no prediction can use it. It can be
 undone. The gap is the difference that having the removed words in a text makes to the prediction."""
     compared = _compared(results.get("explanations"), results.get("explanations_after"))
-    return section(heading, _figures(measured), _flips(measured), *compared)
+    return section(heading, _figures(measured), _steps(measured), _flips(measured), *compared)
 
 
 def _figures(measured: Results) -> Markup:
@@ -39,6 +39,28 @@ def _figures(measured: Results) -> Markup:
             "Predictions that changed": flipped if None in (flipped, texts) else f"{flipped:,} of {texts:,}",
         }
     )
+
+
+def _steps(measured: Results) -> Markup:
+    """What each further removal did, where there were several."""
+    steps = measured.get("steps") or []
+    rows = [
+        [
+            ("then " if number > 1 else "") + _listed(step["removed"]) or "nothing",
+            share(step.get("gap")),
+            share(step.get("accuracy")),
+            step.get("flipped"),
+        ]
+        for number, step in enumerate(steps)
+    ]
+    columns = ["Removed", "Gap", "Accuracy", "Predictions changed"]
+    return html.table("Step by step", columns, rows) if len(rows) > 2 else Markup()
+
+
+def _listed(words: Sequence[str], most: int = 6) -> str:
+    """The first words in quotation marks, and how many more there are."""
+    shown = ", ".join(f"“{label(word)}”" for word in words[:most])
+    return shown + (f" and {len(words) - most} more" if len(words) > most else "")
 
 
 def _flips(measured: Results) -> Markup:
