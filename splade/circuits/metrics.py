@@ -1,17 +1,25 @@
-"""Scores of predictions: accuracy of labels, and entities found by the rules of conlleval."""
+"""Scores of predictions: accuracy and F1 of labels, and entities found by the rules of conlleval.
+
+Legend: C classes, V vocabulary.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from torch import Tensor
 
 from splade.data.tagging import spans
+
+_Counted = TypeVar("_Counted", bound=tuple[object, ...])
 
 
 @dataclass(frozen=True)
 class EntityScore:
-    """Precision, recall and F1 of entities; 0 where nothing was predicted or nothing was there."""
+    """Precision, recall and F1 of entities or labels; 0 where nothing was predicted or nothing was there."""
 
     precision: float
     recall: float
@@ -29,13 +37,26 @@ def entity_scores(
     predicted: Sequence[Sequence[str]], gold: Sequence[Sequence[str]]
 ) -> dict[str, EntityScore]:
     """Scores over all entities (`micro`) and of each type; an entity counts if span and type are right."""
-    found = Counter(_entities(predicted))
-    there = Counter(_entities(gold))
-    kinds = sorted({kind for *_, kind in there} | {kind for *_, kind in found})
-    scores = {"micro": _score(found, there)}
-    for kind in kinds:
-        scores[kind] = _score(_only(found, kind), _only(there, kind))
-    return scores
+    found, there = Counter(_entities(predicted)), Counter(_entities(gold))
+    micro, scores = _scores(found, there)
+    return {"micro": micro, **{kind: scores[kind] for kind in sorted(scores)}}
+
+
+def label_scores(
+    predicted: Sequence[Sequence[int]], gold: Sequence[Sequence[int]], classes: int
+) -> tuple[EntityScore, list[EntityScore]]:
+    """Scores over all pairs of a text and one of its labels (micro), and of each class."""
+    found = Counter((row, c) for row, labels in enumerate(predicted) for c in labels)
+    there = Counter((row, c) for row, labels in enumerate(gold) for c in labels)
+    micro, scores = _scores(found, there)
+    return micro, [scores.get(c, _score(0, 0, 0)) for c in range(classes)]
+
+
+def effective_vocabulary(mass_CV: Tensor) -> Tensor:
+    """exp(entropy) of each class's positive mass over words [C]; 1 where there is none."""
+    share_CV = mass_CV / mass_CV.sum(1, keepdim=True).clamp(min=1e-30)
+    entropy_C = -(share_CV * share_CV.clamp(min=1e-30).log()).sum(1)
+    return entropy_C.exp()
 
 
 def token_accuracy(predicted: Sequence[Sequence[str]], gold: Sequence[Sequence[str]]) -> float:
@@ -44,19 +65,26 @@ def token_accuracy(predicted: Sequence[Sequence[str]], gold: Sequence[Sequence[s
     return accuracy([p for p, _ in pairs], [g for _, g in pairs])
 
 
-_Entities = Counter[tuple[int, int, int, str]]
-
-
 def _entities(tag_lists: Sequence[Sequence[str]]) -> list[tuple[int, int, int, str]]:
     return [(row, *span) for row, tags in enumerate(tag_lists) for span in spans(tags)]
 
 
-def _only(entities: _Entities, kind: str) -> _Entities:
-    return Counter({entity: n for entity, n in entities.items() if entity[-1] == kind})
+def _scores(found: Counter[_Counted], there: Counter[_Counted]) -> tuple[EntityScore, dict[Any, EntityScore]]:
+    """Over all, and for each kind, which is the last part of what is counted."""
+    of_kind = [_kinds(found & there), _kinds(found), _kinds(there)]
+    micro = _score(*(counts.total() for counts in of_kind))
+    kinds = of_kind[1].keys() | of_kind[2].keys()
+    return micro, {kind: _score(*(counts[kind] for counts in of_kind)) for kind in kinds}
 
 
-def _score(found: _Entities, there: _Entities) -> EntityScore:
-    right, n_found, n_there = (found & there).total(), found.total(), there.total()
+def _kinds(counted: Counter[_Counted]) -> Counter[object]:
+    counts: Counter[object] = Counter()
+    for one, n in counted.items():
+        counts[one[-1]] += n
+    return counts
+
+
+def _score(right: int, n_found: int, n_there: int) -> EntityScore:
     precision, recall = right / max(n_found, 1), right / max(n_there, 1)
     f1 = 2 * precision * recall / (precision + recall) if right else 0.0
     return EntityScore(precision, recall, f1, n_there)

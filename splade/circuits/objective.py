@@ -1,89 +1,296 @@
-"""What training minimises: cross-entropy, the word budget and the grounding constraint, and their weights.
+"""What training minimises: the recipe's terms, weighed, under the constraints CE <= τ and outside <= 5 %.
 
-    CE + sparsity_weight · relu(L0 / target_active - 1) + λ · outside share,    λ held by outside share <= 5 %
+1. A `Scene` is one decided batch with what the terms read of it; attributions are made when read.
+2. `terms` evaluates the terms that the phase asks for; `loss` weighs them.
+3. `observe` moves the multipliers: of grounding by each batch, of cross-entropy by rows like those τ is from.
 
-The outside share is the share of activation mass on words that the frozen LM does not rank among its top 100
-where they were read. It is a constraint of `grounded` models only; the other modes constrain nothing or
-license words by construction.
-
-Legend: B documents, L positions, N rows, K words the frozen LM would say at a position.
+Legend: B documents, L positions, N rows, P active (row, word) pairs, Q reads, V vocabulary, C classes,
+K words the frozen LM would say at a position.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
-import torch.nn.functional as F
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
 from splade.circuits import losses
-from splade.circuits.geco import Multiplier
+from splade.circuits.core import circuit_logits, circuit_mask
+from splade.circuits.geco import Multiplier, relaxation
+from splade.circuits.prediction import prediction_loss
+from splade.circuits.recipes import Recipe
+from splade.circuits.trackers import Centroids, Frequencies
+from splade.circuits.weighting import Scales, Uncertainty
+from splade.mechanistic.attribution import compute_attribution_tensor
+from splade.models.dense import DenseState
 from splade.models.layers.activation import Gate
 from splade.models.state import CircuitState, SparseRows
 
 OUTSIDE_BOUND = 0.05  # of activation mass, by specification
+TEMPERATURE = 0.1  # of the soft circuit mask, relative to its threshold
+SOFTNESS = 0.1  # of the sigmoid count of words: activations above it count as one
+DEAD = 0.1  # times the circuit's share: words active in a smaller share of rows are dead
+
+Terms = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
-class Terms:
-    """The unweighted terms of one batch; `outside` is None where nothing grounds the model."""
+class Dials:
+    """The settings that terms and constraints read."""
 
-    ce: Tensor
-    active: Tensor
-    excess: Tensor
-    outside: Tensor | None
+    target_active: float
+    circuit_fraction: float
+    label_smoothing: float = 0.0
+    sparsity_weight: float = 1.0
+    anchor_weight: float = 0.0
 
-    def named(self) -> dict[str, Tensor]:
-        """Every term that is there, detached, by name."""
-        values = {"ce": self.ce, "active": self.active, "excess": self.excess, "outside": self.outside}
-        return {name: value.detach() for name, value in values.items() if value is not None}
+
+class Scene:
+    """One decided batch as the terms see it; `gold` are class ids [N], or rows of 0 and 1 [N, C]."""
+
+    def __init__(self, objective: Objective, state: CircuitState, gold: Tensor, gate: Gate) -> None:
+        self.objective, self.state, self.gold, self.gate = objective, state, gold, gate
+
+    @property
+    def rows(self) -> SparseRows:
+        return self.state.rows
+
+    @cached_property
+    def theta_P(self) -> Tensor:
+        """The threshold of each pair."""
+        return self.gate.theta()[self.rows.word_P]
+
+    @cached_property
+    def labels_N(self) -> Tensor:
+        """One gold class a row; of several, the first."""
+        return self.gold if self.gold.ndim == 1 else self.gold.argmax(-1)
+
+    @cached_property
+    def attribution_P(self) -> Tensor:
+        """What each word adds to the gold class, or classes, with gradient."""
+        if self.gold.ndim == 1:
+            return compute_attribution_tensor(self.state, self.gold).amount
+        every_PC = compute_attribution_tensor(self.state).amount
+        return (every_PC * self.gold[self.rows.row_P]).sum(-1)
+
+    @cached_property
+    def circuit_NC(self) -> Tensor:
+        """Logits of the soft circuit."""
+        fraction = self.objective.dials.circuit_fraction
+        mask_P = circuit_mask(self.rows, self.attribution_P, fraction, TEMPERATURE)
+        return circuit_logits(self.state, mask_P)
+
+
+def _completeness_ce(scene: Scene) -> Tensor:
+    return prediction_loss(scene.circuit_NC, scene.gold, scene.objective.dials.label_smoothing)
+
+
+def _completeness_kl(scene: Scene) -> Tensor:
+    return losses.completeness_kl(scene.state.logits, scene.circuit_NC)
+
+
+def _separation_cosine(scene: Scene) -> Tensor:
+    centroids = scene.objective.centroids
+    return losses.separation_cosine(centroids.mixed(scene.rows, scene.attribution_P, scene.labels_N))
+
+
+def _separation_contrastive(scene: Scene) -> Tensor:
+    objective, centroids = scene.objective, scene.objective.centroids
+    similarity_NC = losses.cosine_to(scene.rows, scene.attribution_P, centroids.value())
+    triplets = losses.separation_contrastive(
+        similarity_NC, scene.labels_N, centroids.present_C, objective.margin
+    )
+    return triplets + losses.margin_drift(objective.margin)
+
+
+def _sharpness(scene: Scene) -> Tensor:
+    return losses.sharpness(scene.rows, scene.attribution_P)
+
+
+def _df_flops(scene: Scene) -> Tensor:
+    return losses.df_flops(scene.rows)
+
+
+def _l1_l0(scene: Scene) -> Tensor:
+    return losses.l1(scene.rows) + losses.l0_proxy(scene.rows, SOFTNESS)
+
+
+def _gate_l0(scene: Scene) -> Tensor:
+    gate = scene.gate
+    return losses.gate_l0(scene.rows, scene.theta_P, gate.epsilon, gate.truncate)
+
+
+def _word_budget(scene: Scene) -> Tensor:
+    # z is detached: the budget moves thresholds and leaves the words' logits to the task
+    opened_P = scene.gate.opened(scene.rows.logit_P.detach(), scene.theta_P)
+    return losses.excess_words(scene.rows, opened_P, scene.objective.dials.target_active)
+
+
+def _frequency(scene: Scene) -> Tensor:
+    dead_V = scene.objective.frequencies.value() < DEAD * scene.objective.dials.circuit_fraction
+    log_theta_P = scene.theta_P.clamp(min=1e-2).log()
+    return losses.frequency(log_theta_P, scene.rows.word_P, dead_V)
+
+
+TERMS: dict[str, Callable[[Scene], Tensor]] = {
+    "completeness_ce": _completeness_ce,
+    "completeness_kl": _completeness_kl,
+    "separation_cosine": _separation_cosine,
+    "separation_contrastive": _separation_contrastive,
+    "sharpness": _sharpness,
+    "df_flops": _df_flops,
+    "l1_l0": _l1_l0,
+    "gate_l0": _gate_l0,
+    "word_budget": _word_budget,
+    "frequency": _frequency,
+}
+_OF_CIRCUITS = ("separation_cosine", "separation_contrastive")
 
 
 class Objective:
-    """Weighs the terms and moves the multiplier."""
+    """A recipe at work: trackers, multipliers and learned weights, with the state that a checkpoint needs."""
 
     def __init__(
-        self, target_active: float, sparsity_weight: float, dual_step: float, grounded: bool
+        self,
+        recipe: Recipe,
+        dials: Dials,
+        classes: int,
+        vocab_size: int,
+        steps_per_epoch: float,
+        looks_per_epoch: float,
+        grounded: bool,
     ) -> None:
-        self.target_active = target_active
-        self.sparsity_weight = sparsity_weight
-        self.grounding = Multiplier(OUTSIDE_BOUND, dual_step) if grounded else None
+        """Grounding is observed at every step, the accuracy constraint `looks_per_epoch` times."""
+        self.recipe, self.dials, self.vocab_size = recipe, dials, vocab_size
+        self.accuracy_step = 2 / (looks_per_epoch + 1)
+        self.grounding = Multiplier(OUTSIDE_BOUND, 2 / (steps_per_epoch + 1)) if grounded else None
+        self.accuracy: Multiplier | None = None  # of CE <= τ, from the end of the warm-up on
+        self.margin = nn.Parameter(torch.tensor(losses.MARGIN))
+        self.uncertainty = Uncertainty(list(recipe.terms)) if recipe.weighing == "uncertainty" else None
+        self.scales = Scales()
+        self.centroids = Centroids(classes, vocab_size)
+        self.frequencies = Frequencies(vocab_size)
+        self.class_weights_C: Tensor | None = None
+
+    def to(self, device: torch.device) -> Objective:
+        """The same objective with its state on another device."""
+        self.margin.data = self.margin.data.to(device)
+        self.centroids.to(device)
+        self.frequencies.to(device)
+        if self.uncertainty is not None:
+            self.uncertainty.to(device)
+        if self.class_weights_C is not None:
+            self.class_weights_C = self.class_weights_C.to(device)
+        return self
+
+    def parameters(self) -> Sequence[nn.Parameter]:
+        """What the objective itself learns."""
+        learned = [self.margin] if "separation_contrastive" in self.recipe.terms else []
+        return learned if self.uncertainty is None else [*learned, *self.uncertainty.parameters()]
+
+    @property
+    def constrained(self) -> bool:
+        """Whether the second phase has begun."""
+        return self.accuracy is not None
+
+    def constrain(self, tau: float) -> None:
+        """Begin the second phase, in which CE <= τ."""
+        self.accuracy = Multiplier(tau, self.accuracy_step)
 
     def terms(
         self,
-        state: CircuitState,
-        labels_N: Tensor,
-        gate: Gate,
-        top_BLK: Tensor | None,
-        rows_per: Tensor | None,
+        state: CircuitState | DenseState,
+        gold: Tensor,
+        gate: Gate | None,
+        top_BLK: Tensor | None = None,
+        rows_per: Tensor | None = None,
     ) -> Terms:
-        """The terms of a decided batch."""
-        rows = state.rows
-        # z is detached: the budget moves thresholds and leaves the words' logits to the task
-        opened_P = gate.opened(rows.logit_P.detach(), gate.theta()[rows.word_P])
-        outside = None
-        if top_BLK is not None:
-            outside = losses.outside_share(
-                rows, losses.outside_top_words(rows, *places(rows, top_BLK, rows_per))
-            )
-        return Terms(
-            F.cross_entropy(state.logits, labels_N),
-            losses.active_words(rows, opened_P),
-            losses.excess_words(rows, opened_P, self.target_active),
-            outside,
-        )
+        """The unweighted terms of a decided batch that this phase weighs, and the count of active words."""
+        smoothing = self.dials.label_smoothing
+        found = {"ce": prediction_loss(state.logits, gold, smoothing, self.class_weights_C)}
+        if gate is None or isinstance(state, DenseState):
+            return found
+        found["active"] = state.rows.active_N.mean().detach()
+        if self.grounding is not None and top_BLK is not None:
+            outside_Q = losses.outside_top_words(state.rows, *places(state.rows, top_BLK, rows_per))
+            found["outside"] = losses.outside_share(state.rows, outside_Q)
+        scene = Scene(self, state, gold, gate)
+        wanted = [*self.recipe.always, *(self.recipe.terms if self.constrained else ())]
+        found |= {name: TERMS[name](scene) for name in wanted}
+        if any(name in _OF_CIRCUITS for name in self.recipe.terms):
+            self.centroids.update(state.rows, scene.attribution_P.detach(), scene.labels_N)
+        if "frequency" in self.recipe.terms:
+            self.frequencies.update(state.rows)
+        return found
 
     def loss(self, terms: Terms) -> Tensor:
         """The weighted sum."""
-        total = terms.ce + self.sparsity_weight * terms.excess
-        if self.grounding is not None and terms.outside is not None:
-            total = total + self.grounding.value.to(total.device) * terms.outside
+        total = terms["ce"]
+        if self.accuracy is not None:
+            total = (self.recipe.keep + self.accuracy.value.to(total.device)) * total + self._weighed(terms)
+        for name, weight in self.recipe.always.items():
+            total = total + self.dials.sparsity_weight * weight * terms[name]
+        if self.grounding is not None and "outside" in terms:
+            total = total + self.grounding.value.to(total.device) * terms["outside"]
+        if "anchor" in terms:
+            total = total + self.dials.anchor_weight * terms["anchor"]
         return total
 
-    def update(self, terms: Terms) -> None:
-        """Move the multiplier by what this batch showed."""
-        if self.grounding is not None and terms.outside is not None:
-            self.grounding.update(terms.outside)
+    def _weighed(self, terms: Terms) -> Tensor:
+        chosen = {name: terms[name] for name in self.recipe.terms}
+        if self.uncertainty is not None:
+            total: Tensor = self.uncertainty(chosen)
+            return total
+        scaled = self.scales(chosen)
+        return torch.stack([weight * scaled[name] for name, weight in self.recipe.terms.items()]).sum()
+
+    def observe(self, terms: Terms) -> None:
+        """Move the multiplier of grounding by what this batch showed."""
+        if self.grounding is not None and "outside" in terms:
+            self.grounding.update(terms["outside"])
+
+    def observe_accuracy(self, ce: Tensor, active: Tensor) -> None:
+        """Move the multiplier of CE <= τ by rows of the kind that τ was taken from."""
+        if self.accuracy is None:
+            return
+        relax = relaxation(active, self.dials.target_active, self.vocab_size) if self.recipe.relax else None
+        self.accuracy.update(ce, relax)
+
+    def multipliers(self) -> dict[str, float]:
+        """λ of every constraint that holds now."""
+        named = {"ce": self.accuracy, "outside": self.grounding}
+        return {name: float(one.value) for name, one in named.items() if one is not None}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that has changed since the start, as tensors and plain values."""
+        return {
+            "grounding": None if self.grounding is None else self.grounding.state_dict(),
+            "accuracy": None if self.accuracy is None else self.accuracy.state_dict(),
+            "margin": self.margin.detach().clone(),
+            "uncertainty": None if self.uncertainty is None else dict(self.uncertainty.state_dict()),
+            "scales": self.scales.state_dict(),
+            "centroids": self.centroids.state_dict(),
+            "frequencies": self.frequencies.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from `state_dict()`."""
+        if self.grounding is not None:
+            self.grounding.load_state_dict(state["grounding"])
+        if state["accuracy"] is not None:
+            self.constrain(1.0)
+            assert self.accuracy is not None
+            self.accuracy.load_state_dict(state["accuracy"])
+        self.margin.data.copy_(state["margin"])
+        if self.uncertainty is not None:
+            self.uncertainty.load_state_dict(state["uncertainty"])
+        self.scales.load_state_dict(state["scales"])
+        self.centroids.load_state_dict(state["centroids"])
+        self.frequencies.load_state_dict(state["frequencies"])
 
 
 def places(rows: SparseRows, top_BLK: Tensor, document_N: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from itertools import pairwise
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.metrics import precision_recall_fscore_support
+from sklearn.preprocessing import MultiLabelBinarizer
 
-from splade.circuits.metrics import EntityScore, accuracy, entity_scores, token_accuracy
+from splade.circuits.metrics import (
+    EntityScore,
+    accuracy,
+    effective_vocabulary,
+    entity_scores,
+    label_scores,
+    token_accuracy,
+)
 
 NOTHING = EntityScore(0.0, 0.0, 0.0, 0)
 
@@ -123,3 +134,43 @@ def test_types_add_up_to_the_whole(taggings: tuple[Tags, Tags]) -> None:
     assert sum(score.recall * score.support for score in kinds) == pytest.approx(
         scores["micro"].recall * scores["micro"].support
     )
+
+
+# --- several labels a text --------------------------------------------------------------------------------
+
+
+def test_scores_of_several_labels_are_scikit_learns() -> None:
+    draw = random.Random(0)
+
+    def label_sets() -> list[list[int]]:
+        return [draw.sample(range(4), draw.randrange(4)) for _ in range(40)]
+
+    predicted, gold = label_sets(), label_sets()
+    matrix = MultiLabelBinarizer(classes=range(5)).fit(gold)
+    true, found = matrix.transform(gold), matrix.transform(predicted)
+    micro, scores = label_scores(predicted, gold, 5)
+    expected = precision_recall_fscore_support(true, found, average="micro", zero_division=0)[:3]
+    assert (micro.precision, micro.recall, micro.f1) == pytest.approx(expected)
+    for c, values in enumerate(
+        zip(*precision_recall_fscore_support(true, found, zero_division=0), strict=True)
+    ):
+        assert (scores[c].precision, scores[c].recall, scores[c].f1, scores[c].support) == pytest.approx(
+            values
+        )
+    assert scores[4] == NOTHING
+
+
+def test_one_label_a_text_has_its_accuracy_as_micro_f1() -> None:
+    predicted, gold = [[0], [1], [2], [1]], [[0], [2], [2], [1]]
+    micro, _ = label_scores(predicted, gold, 3)
+    assert micro.precision == micro.recall == micro.f1 == accuracy(predicted, gold) == 0.75
+
+
+# --- effective vocabulary ---------------------------------------------------------------------------------
+
+
+def test_equal_shares_count_every_word_and_one_word_counts_one() -> None:
+    mass_CV = torch.zeros(3, 50)
+    mass_CV[0, :20], mass_CV[1, 7] = 0.3, 2.0
+    assert effective_vocabulary(mass_CV).tolist() == pytest.approx([20, 1, 1])
+    assert torch.allclose(effective_vocabulary(100 * mass_CV), effective_vocabulary(mass_CV))
