@@ -65,6 +65,7 @@ def _first_line(problem: ValidationError) -> str:
     if error["type"] not in ("extra_forbidden", "invalid_key"):
         if error["type"] == "model_type":
             error["msg"] = f"Is a section: write settings such as {_first_key(place)} below it"
+        error["msg"] = error["msg"].removeprefix("Value error, ")
         given = "" if isinstance(error["input"], dict) else f" (it is {reprlib.repr(error['input'])})"
         return f"setting {place}: {error['msg'][:1].lower()}{error['msg'][1:]}{given}"
     return f"unknown setting {_shown(place)}: {_hint(place)}"

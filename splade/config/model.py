@@ -19,6 +19,16 @@ class BackboneRecord(BaseModel):
     fingerprint: str = ""
 
 
+class SensesRecord(BaseModel):
+    """Which words (ids) were expanded, into how many senses each, and texts that show each sense."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    token_ids: list[int] = Field(min_length=1)
+    num_senses: int = Field(2, ge=2)
+    contexts: dict[str, list[str]] = Field(default_factory=dict)
+
+
 class LexicalConfig(BaseModel):
     """Everything but weights that is needed to rebuild a model."""
 
@@ -26,6 +36,8 @@ class LexicalConfig(BaseModel):
 
     format_version: int = FORMAT_VERSION
     task: Literal["classification", "tagging"] = "classification"
+    multi_label: bool = False
+    decode: Literal["independent", "valid"] = "valid"
     label_names: list[str]
     backbone: BackboneRecord
     honesty: Literal["grounded", "free", "licensed-static", "licensed-contextual"] = "grounded"
@@ -38,6 +50,7 @@ class LexicalConfig(BaseModel):
     width: int = Field(256, ge=1)
     pooling: Literal["max", "attention"] = "max"
     topk_per_position: int = Field(0, ge=0)
+    senses: SensesRecord | None = None
     max_length: int = Field(256, ge=8)
     temperature: float = Field(1.0, gt=0)
     training: dict[str, object] = Field(default_factory=dict)

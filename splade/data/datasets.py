@@ -29,7 +29,7 @@ _SPLITS = {
 }
 _WORD_NAMES = ("words", "tokens")
 _TEXT_NAMES = ("text", "sentence", "review", "content", "tweet")
-_LABEL_NAMES = ("label", "class", "category", "target")
+_LABEL_NAMES = ("label", "class", "category", "target", "labels")
 _TAG_NAMES = ("tags", "ner_tags", "labels")
 
 
@@ -43,12 +43,14 @@ def load_dataset(
     validation_share: float = 0.1,
     seed: int = 0,
     labels: list[str] | None = None,
+    multi_label: bool | None = None,
 ) -> Dataset:
     """Train, validation and test rows of a file, a folder or an embedded corpus.
 
     A column given as a number is a position (from 1) in a CSV or TSV file without a header line.
     `limit` rows are drawn from the training split before validation rows are held out of it. `labels` are
     those of a trained model, which rows to evaluate it on keep to; without them the training rows say.
+    `multi_label` says whether a text may have several labels; without it the label column says.
     """
     if limit is not None and limit < 1:
         raise ConfigError(f"limit is {limit}; give a number of training rows from 1, or none for all")
@@ -60,11 +62,13 @@ def load_dataset(
         dataset = load_corpus(str(path), seed=seed)
         if task not in (None, dataset.task):
             raise ConfigError(f"the corpus {path} is for {dataset.task}, not {task}; leave the task out")
+        if multi_label:
+            raise ConfigError(f"the corpus {path} has one label a text; leave multi_label out")
         if labels not in (None, dataset.label_names):
             found = ", ".join(dataset.label_names)
             raise DataError(f"the corpus {path} has the labels {found}, which are not the model's")
     else:
-        dataset = _load_files(Path(path), text, label, task, labels)
+        dataset = _load_files(Path(path), text, label, task, labels, multi_label)
     return divide(dataset, limit, validation_share, seed)
 
 
@@ -100,7 +104,12 @@ def _stdin_table() -> Table:
 
 
 def _load_files(
-    path: Path, text: str | None, label: str | None, task: Task | None, labels: list[str] | None
+    path: Path,
+    text: str | None,
+    label: str | None,
+    task: Task | None,
+    labels: list[str] | None,
+    multi_label: bool | None,
 ) -> Dataset:
     files = _find_splits(path, task)
     header = not (_is_position(text) or _is_position(label))
@@ -119,8 +128,12 @@ def _load_files(
         _choose(table, text, (), "text")
         _choose(table, label, (), "label")
     name = path.resolve().name if path.is_dir() else Path(bare_name(path)).stem
-    build = classification if task == "classification" else tagging
-    dataset = build(name, tables, text, label, labels)
+    if task == "tagging":
+        if multi_label:
+            raise ConfigError("a word has one tag; leave multi_label out, or set the task to classification")
+        dataset = tagging(name, tables, text, label, labels)
+    else:
+        dataset = classification(name, tables, text, label, labels, multi_label)
     about = {
         "files": {split: file.name for split, file in files.items()},
         "columns": {"text": text, "label": label},

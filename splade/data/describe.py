@@ -25,6 +25,7 @@ def describe(dataset: Dataset) -> dict[str, object]:
         "name": dataset.name,
         "task": dataset.task,
         "labels": list(dataset.label_names),
+        **({"multi_label": True} if dataset.multi_label else {}),
         "splits": {name: _split(rows, dataset.label_names) for name, rows in splits.items()},
         "shared_with_train": shared,
         "warnings": [_leak(name, count, len(splits[name])) for name, count in shared.items() if count],
@@ -44,9 +45,9 @@ def _split(rows: Texts | Sentences, names: list[str]) -> dict[str, object]:
 
 
 def _classes(rows: Texts | Sentences, names: list[str]) -> dict[str, int]:
-    """Rows of each class, or entities of each type; a class without any counts 0."""
+    """Rows with each class, or entities of each type; a class without any counts 0."""
     if isinstance(rows, Texts):
-        labels = Counter(rows.labels)
+        labels = Counter(i for ids in rows.label_ids() for i in ids)
         return {name: labels[i] for i, name in enumerate(names)}
     entities = Counter(kind for tags in rows.tags for _, _, kind in spans(tags))
     kinds = dict.fromkeys(name.partition("-")[2] for name in names if name != OUTSIDE)
@@ -85,8 +86,13 @@ def _samples(rows: Texts | Sentences, names: list[str]) -> list[dict[str, object
     """The first, the middle and the last row."""
     positions = sorted({0, len(rows) // 2, len(rows) - 1}) if len(rows) else []
     if isinstance(rows, Texts):
-        return [{"text": _cut(rows.texts[i]), "label": names[rows.labels[i]]} for i in positions]
+        return [{"text": _cut(rows.texts[i]), **_labelled(rows, i, names)} for i in positions]
     return [_tagged(rows.words[i], rows.tags[i]) for i in positions]
+
+
+def _labelled(rows: Texts, row: int, names: list[str]) -> dict[str, object]:
+    found = [names[i] for i in rows.label_ids()[row]]
+    return {"labels": found} if rows.label_sets else {"label": found[0]}
 
 
 def _tagged(words: list[str], tags: list[str]) -> dict[str, object]:

@@ -1,10 +1,11 @@
 """From rows of data to padded batches: the one shape both tasks have for a model.
 
 1. Every text or sentence is tokenised once. A text is one example; a long sentence is several windows.
-2. An example has one label (a text) or one label for each of its labelled positions (a sentence).
+2. An example has one label (a text) or one label for each of its labelled positions (a sentence). Where texts
+   have several labels, theirs is a row of ones and zeros.
 3. Batches hold examples of similar length, padded to the longest of them.
 
-Legend: B examples of a batch, L padded length, N labelled rows of a batch.
+Legend: B examples of a batch, L padded length, N labelled rows of a batch, C classes.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from splade.errors import DataError
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
+Label = int | list[float]  # a class, or ones where a text has the class
+
 _POOL = 50  # batches whose examples are sorted by length together
 
 
@@ -36,7 +39,7 @@ class Example:
     """
 
     input_ids: list[int]
-    labels: list[int]
+    labels: Sequence[Label]
     source: int
     positions: list[int] | None = None
     words: list[list[int]] | None = None
@@ -44,7 +47,10 @@ class Example:
 
 @dataclass(frozen=True)
 class Batch:
-    """Padded examples; `labels_N` follows the order of rows, `indices` says which examples they are."""
+    """Padded examples; `labels_N` follows the order of rows, `indices` says which examples they are.
+
+    With several labels a text, `labels_N` is [N, C], ones and zeros.
+    """
 
     input_ids: Tensor
     attention_mask: Tensor
@@ -69,7 +75,7 @@ def encode(
 ) -> list[Example]:
     """Rows of either task as examples of at most `max_length` tokens."""
     if isinstance(rows, Texts):
-        return _encode_texts(rows, tokenizer, max_length)
+        return _encode_texts(rows, len(label_names), tokenizer, max_length)
     ids = {name: i for i, name in enumerate(label_names)}
     unknown = next((tag for tags in rows.tags for tag in tags if tag not in ids), None)
     if unknown is not None:
@@ -88,23 +94,14 @@ def encode(
     return examples
 
 
-def stitch(
-    examples: Sequence[Example], labels: Sequence[Sequence[int]], rows: Sentences, names: Sequence[str]
-) -> list[list[str]]:
-    """One tag for every word of every sentence, from the labels of each example's rows."""
-    tags = [[OUTSIDE] * len(words) for words in rows.words]
-    for example, found in zip(examples, labels, strict=True):
-        for group, label in zip(example.words or (), found, strict=True):
-            for word in group:
-                tags[example.source][word] = names[label]
-    return tags
-
-
-def _encode_texts(rows: Texts, tokenizer: PreTrainedTokenizerBase, max_length: int) -> list[Example]:
+def _encode_texts(
+    rows: Texts, classes: int, tokenizer: PreTrainedTokenizerBase, max_length: int
+) -> list[Example]:
     if not rows.texts:
         return []
     encoded = tokenizer(rows.texts, truncation=True, max_length=max_length)["input_ids"]
-    labels = rows.labels or [0] * len(rows.texts)
+    sets = [[float(c in ids) for c in range(classes)] for ids in map(set, rows.label_sets)]
+    labels: Sequence[Label] = sets or rows.labels or [0] * len(rows.texts)
     return [
         Example(list(ids), [label], source)
         for source, (ids, label) in enumerate(zip(encoded, labels, strict=True))

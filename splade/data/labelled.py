@@ -3,14 +3,17 @@
 1. Training rows without text are left out and counted; rows to evaluate on are all kept. All rows are to
    evaluate on where the labels of a trained model are given.
 2. A label is a string or a whole number, and its name is its text; names sort by value if all are whole.
-3. Tags in any scheme become BIO; every entity type of the training rows has both B- and I-.
-4. A label that the training rows lack is an error: a model could never predict it.
+3. Several labels a text come as a list, or as one string split at | or ;. Without being told, strings are
+   split only if at least half of the pieces also stand in other strings: names that hold a mark do not so.
+4. Tags in any scheme become BIO; every entity type of the training rows has both B- and I-.
+5. A label that the training rows lack is an error: a model could never predict it.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -18,6 +21,8 @@ from splade.data.files import Table, short
 from splade.data.rows import Dataset, Sentences, Texts
 from splade.data.tagging import OUTSIDE, detect_scheme, parse_tag, to_bio
 from splade.errors import DataError
+
+_SEPARATORS = "|;"
 
 
 @dataclass
@@ -29,12 +34,23 @@ class Counts:
 
 
 @dataclass(frozen=True)
+class _Writing:
+    """How the labels of a text are written: one, or several in a list or between separators."""
+
+    several: bool
+    separator: str | None = None
+
+    def __str__(self) -> str:
+        return f"split at {self.separator!r}" if self.separator else "given as lists"
+
+
+@dataclass(frozen=True)
 class _Part:
-    """The usable rows of one table: texts with a label each."""
+    """The usable rows of one table: texts with the names of their labels."""
 
     table: Table
     texts: list[str] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)
+    labels: list[list[str]] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)
 
 
@@ -51,23 +67,33 @@ def text_value(table: Table, row: int, column: str, counts: Counts) -> str:
 
 
 def classification(
-    name: str, tables: dict[str, Table], text: str, label: str, labels: list[str] | None = None
+    name: str,
+    tables: dict[str, Table],
+    text: str,
+    label: str,
+    labels: list[str] | None = None,
+    multi_label: bool | None = None,
 ) -> Dataset:
-    """Labelled texts; label ids follow `labels`, or the names of the training labels."""
+    """Labelled texts; label ids follow `labels`, or the names of the training labels.
+
+    Whether a text has several labels is seen in the column, unless `multi_label` says so.
+    """
     counts = Counts(nul_removed=sum(table.nuls for table in tables.values()))
+    writing = _find_writing(tables.values(), label, multi_label, labels or [])
     parts = {
-        split: _labelled_texts(table, text, label, split == "train" and not labels, counts)
+        split: _labelled_texts(table, text, label, writing, split == "train" and not labels, counts)
         for split, table in tables.items()
     }
     train = parts["train"]
-    names = labels or _sorted_names(set(train.labels))
+    names = labels or _sorted_names({name for row in train.labels for name in row})
     if len(names) < 2:
         found = short(names[0]) if names else "no row with text"
         raise DataError(
             f"{train.table.path}: training needs two classes and has {found}; add rows of another"
         )
     ids = {label_name: i for i, label_name in enumerate(names)}
-    texts = {split: Texts(part.texts, _ids(part, ids)) for split, part in parts.items()}
+    texts = {split: _texts(part, ids, writing.several) for split, part in parts.items()}
+    about: dict[str, object] = {"dropped_empty": counts.dropped_empty, "nul_removed": counts.nul_removed}
     return Dataset(
         name,
         "classification",
@@ -75,7 +101,7 @@ def classification(
         texts["train"],
         texts.get("test"),
         texts.get("validation"),
-        {"dropped_empty": counts.dropped_empty, "nul_removed": counts.nul_removed},
+        about | ({"several_labels": str(writing)} if writing.several else {}),
     )
 
 
@@ -112,7 +138,32 @@ def tagging(
     )
 
 
-def _labelled_texts(table: Table, text: str, label: str, drop_empty: bool, counts: Counts) -> _Part:
+def _find_writing(
+    tables: Iterable[Table], column: str, multi_label: bool | None, known: Sequence[str]
+) -> _Writing:
+    if multi_label is False:
+        return _Writing(False)
+    cells = [row.get(column) for table in tables for row in table.rows]
+    if any(isinstance(cell, list) for cell in cells):
+        return _Writing(True)
+    texts = {cell for cell in cells if isinstance(cell, str)} - set(known)
+    for separator in _SEPARATORS:
+        if _recur(texts, separator) or (multi_label and any(separator in text for text in texts)):
+            return _Writing(True, separator)
+    return _Writing(bool(multi_label))
+
+
+def _recur(texts: set[str], separator: str) -> bool:
+    """Whether at least half of the pieces that the separator makes stand in more than one text."""
+    pieces = [{piece.strip() for piece in text.split(separator)} - {""} for text in texts]
+    frequency = Counter(piece for found in pieces for piece in found)
+    joined = {piece for found in pieces if len(found) > 1 for piece in found}
+    return bool(joined) and 2 * sum(frequency[piece] > 1 for piece in joined) >= len(joined)
+
+
+def _labelled_texts(
+    table: Table, text: str, label: str, writing: _Writing, drop_empty: bool, counts: Counts
+) -> _Part:
     part = _Part(table)
     for row in range(len(table.rows)):
         value = text_value(table, row, text, counts)
@@ -120,13 +171,22 @@ def _labelled_texts(table: Table, text: str, label: str, drop_empty: bool, count
             counts.dropped_empty += 1
             continue
         part.texts.append(value)
-        part.labels.append(_label_name(table, row, label, counts))
+        part.labels.append(_label_names(table, row, label, writing, counts))
         part.rows.append(row)
     return part
 
 
-def _label_name(table: Table, row: int, column: str, counts: Counts) -> str:
-    value = table.rows[row].get(column)
+def _label_names(table: Table, row: int, column: str, writing: _Writing, counts: Counts) -> list[str]:
+    """The names in a cell, each once; of several there may be none."""
+    cell = table.rows[row].get(column)
+    values = cell if isinstance(cell, list) and writing.several else [cell]
+    if isinstance(cell, str) and writing.several:
+        pieces = cell.split(writing.separator) if writing.separator else [cell]
+        values = [piece for piece in pieces if piece.strip()]
+    return list(dict.fromkeys(_label_name(table, row, column, value, counts) for value in values))
+
+
+def _label_name(table: Table, row: int, column: str, value: object, counts: Counts) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # a whole-number column with a gap comes as floats
     if value is None or str(value).strip().lower() in ("", "nan"):
@@ -155,11 +215,13 @@ def _sorted_names(names: set[str]) -> list[str]:
     return sorted(names)
 
 
-def _ids(part: _Part, ids: dict[str, int]) -> list[int]:
-    for row, name in zip(part.rows, part.labels, strict=True):
-        if name not in ids:
-            raise _unknown(part.table, row, name, ids)
-    return [ids[name] for name in part.labels]
+def _texts(part: _Part, ids: dict[str, int], several: bool) -> Texts:
+    for row, names in zip(part.rows, part.labels, strict=True):
+        for name in names:
+            if name not in ids:
+                raise _unknown(part.table, row, name, ids)
+    labels = [[ids[name] for name in names] for names in part.labels]
+    return Texts(part.texts, label_sets=labels) if several else Texts(part.texts, [i for (i,) in labels])
 
 
 def _unknown(table: Table, row: int, name: str, known: Iterable[str]) -> DataError:

@@ -17,24 +17,37 @@ Task = Literal["classification", "tagging"]
 
 @dataclass(frozen=True)
 class Texts:
-    """Documents and their label ids (`labels` is empty when the texts are unlabelled)."""
+    """Documents and their label ids: one each in `labels`, any number of them in `label_sets`.
+
+    One of the two is filled, neither when the texts are unlabelled.
+    """
 
     texts: list[str]
     labels: list[int] = field(default_factory=list)
+    label_sets: list[list[int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        assert not self.labels or len(self.labels) == len(self.texts)
+        assert not (self.labels and self.label_sets)
+        assert len(self.labels or self.label_sets or self.texts) == len(self.texts)
 
     def __len__(self) -> int:
         return len(self.texts)
 
     def take(self, positions: Sequence[int]) -> Texts:
         """The rows at these positions, in this order."""
-        return Texts([self.texts[i] for i in positions], [self.labels[i] for i in positions if self.labels])
+        return Texts(
+            [self.texts[i] for i in positions],
+            [self.labels[i] for i in positions if self.labels],
+            [self.label_sets[i] for i in positions if self.label_sets],
+        )
+
+    def label_ids(self) -> list[list[int]]:
+        """The labels of each text, whether one or several."""
+        return self.label_sets or [[label] for label in self.labels]
 
     def marks(self) -> list[frozenset[str]]:
-        """The class of each text."""
-        return [frozenset([str(label)]) for label in self.labels]
+        """The classes of each text."""
+        return [frozenset(map(str, ids)) for ids in self.label_ids()]
 
     def keys(self) -> list[str]:
         """Each text whatever its spacing and case."""
@@ -79,6 +92,11 @@ class Dataset:
     test: Texts | Sentences | None = None
     validation: Texts | Sentences | None = None
     about: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def multi_label(self) -> bool:
+        """Whether a text has any number of labels rather than one."""
+        return isinstance(self.train, Texts) and bool(self.train.label_sets)
 
     def splits(self) -> dict[str, Texts | Sentences]:
         """The splits that are there, by name."""

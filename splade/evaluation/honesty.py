@@ -86,7 +86,7 @@ class HonestyFitter:
         self._active_V = torch.zeros(V, dtype=torch.long, device=device)
         self._occurs_V = torch.zeros(V, dtype=torch.long, device=device)
         first: dict[str, int] = {}
-        surface = [first.setdefault(normalise(name), j) for j, name in enumerate(lexicon.names)]
+        surface = [first.setdefault(normalise(name), j) for j, name in enumerate(lexicon.surfaces)]
         self._surface_V = torch.tensor(surface, device=device)  # one id for all ids of a word
         self._shares: dict[str, list[Tensor]] = {"position": [], "anywhere": [], "input": []}
 
@@ -101,7 +101,7 @@ class HonestyFitter:
         self._count(attribution, classes_N, document_P, text_BL)
         mass_P = attribution.amount.double().abs()
         said_BV = _present(text_BL, rows.vocab_size)
-        self._share("input", mass_P, document_P, said_BV[document_P, rows.word_P])
+        self._share("input", mass_P, document_P, said_BV[document_P, self.lexicon.word_V[rows.word_P]])
         if top_BLK is None:
             return
         top_BLK = top_BLK.to(rows.word_P.device)

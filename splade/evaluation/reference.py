@@ -37,6 +37,8 @@ class Reference:
 
 def bag_of_words(dataset: Dataset) -> Reference:
     """Fitted on train, its penalty chosen on validation, scored on test."""
+    if dataset.multi_label:
+        raise DataError("the bag-of-words reference is for one label a text; leave out --reference")
     train, validation, test = _three(dataset)
     if isinstance(train, Sentences):
         metric, model, fits = "entity F1", "each word, its neighbours and its shape", _taggers(train)

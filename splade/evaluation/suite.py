@@ -1,66 +1,79 @@
-"""The evaluation of a model on a split, in one pass: quality, identity, active words, dictionary honesty."""
+"""The evaluation of a model on a split, in one pass: quality, identity, active words, dictionary honesty.
+
+What words contribute is measured on each row's most probable class; quality is of tags and labels as they are
+predicted.
+
+Legend: B documents, L positions, N rows, C classes, K the frozen LM's words.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from splade.circuits.metrics import EntityScore, accuracy, entity_scores, token_accuracy
-from splade.data.encoding import by_length, stitch
+from splade.circuits.calibration import expected_calibration_error
+from splade.circuits.prediction import probabilities
+from splade.config.model import LexicalConfig
+from splade.data.encoding import Batch, by_length
 from splade.data.rows import Sentences, Texts
+from splade.evaluation.completeness import Completeness, CompletenessFitter
 from splade.evaluation.honesty import Honesty, HonestyFitter
 from splade.evaluation.identity import Identity, IdentityFitter
 from splade.inference.rows import EncodedRows, decide
+from splade.inference.scoring import LogitsFitter, Quality, quality
 from splade.mechanistic.attribution import compute_attribution_tensor
+from splade.models.dense import DenseModel
 from splade.models.frozen import FrozenLM
 from splade.models.lexical_sae import LexicalSAE
-
-
-@dataclass(frozen=True)
-class Quality:
-    """How often the predictions are right; entity figures only when tagging."""
-
-    accuracy: float
-    recall: dict[str, float] = field(default_factory=dict)
-    f1: float | None = None
-    entities: dict[str, EntityScore] = field(default_factory=dict)
+from splade.models.state import CircuitState
 
 
 @dataclass(frozen=True)
 class ActiveWords:
-    """Words with an open gate: per text, or per labelled position when tagging."""
+    """Words with an open gate: per text, or per labelled position when tagging.
+
+    `sparsity` is the share of the vocabulary that is not active, on average.
+    """
 
     mean: float
     median: float
     max: int
+    sparsity: float
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Everything measured on one split of `rows` rows."""
+    """Everything measured on one split of `rows` rows; a dense model has no words to measure.
+
+    `ece` is the calibration error of the probabilities, `ece_uncalibrated` what it is without a temperature.
+    """
 
     task: str
     rows: int
     quality: Quality
-    dla: Identity
-    active_words: ActiveWords
-    dictionary: Honesty
+    ece: float
+    ece_uncalibrated: float
+    dla: Identity | None
+    active_words: ActiveWords | None
+    dictionary: Honesty | None
+    completeness: list[Completeness] | None
     seconds: float
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values under their documented keys."""
-        values = asdict(self)
+        """Plain values under their documented keys, without those that have none."""
+        values = {key: value for key, value in asdict(self).items() if value is not None}
         quality = {key: value for key, value in values.pop("quality").items() if value not in (None, {})}
         return {"task": values.pop("task"), **quality, **values}
 
 
 @torch.no_grad()
 def evaluate(
-    model: LexicalSAE,
+    model: LexicalSAE | DenseModel,
     rows: Texts | Sentences,
     frozen: FrozenLM | None = None,
     batch_size: int = 32,
@@ -69,51 +82,60 @@ def evaluate(
     """Measure a model on labelled rows; `frozen` is what grounding is measured against."""
     start = time.perf_counter()
     model.eval()
-    encoded = EncodedRows(rows, model)
-    honesty, identity = HonestyFitter(model.lexicon, model.config.label_names), IdentityFitter()
-    found: list[list[int]] = [[] for _ in encoded.examples]
-    active = [torch.empty(0)]
+    encoded, config = EncodedRows(rows, model), model.config
+    logits = LogitsFitter(encoded, len(config.label_names))
+    words = _WordsFitter(model, encoded) if isinstance(model, LexicalSAE) else None
     for indices in by_length(encoded.lengths, batch_size):
         batch = encoded.batch(indices)
         top_BLK = None if frozen is None else frozen.top_words(batch.input_ids, batch.attention_mask)
         state = decide(model, batch, top_BLK)
-        attribution = compute_attribution_tensor(state, state.logits.argmax(-1))
-        honesty.update(attribution, batch, top_BLK)
-        identity.update(attribution)
-        active.append(state.rows.active_N.cpu())
-        labels = iter(state.logits.argmax(-1).tolist())
-        for i in indices:
-            found[i] = [next(labels) for _ in encoded.examples[i].labels]
+        logits.update(batch, state.logits)
+        if words is not None and isinstance(state, CircuitState):
+            words.update(state, batch, top_BLK)
         advance(len(indices))
+    logits_NC = logits.result()
     return Evaluation(
-        task=model.config.task,
+        task=config.task,
         rows=len(rows),
-        quality=_quality(encoded, found, model.config.label_names),
-        dla=identity.result(),
-        active_words=_active(torch.cat(active)),
-        dictionary=honesty.result(),
+        quality=quality(config, encoded, logits_NC),
+        ece=_calibration_error(config, encoded, logits_NC, config.temperature),
+        ece_uncalibrated=_calibration_error(config, encoded, logits_NC, 1.0),
+        dla=None if words is None else words.identity.result(),
+        active_words=None if words is None else words.active(),
+        dictionary=None if words is None else words.honesty.result(),
+        completeness=None if words is None else words.completeness.result(),
         seconds=time.perf_counter() - start,
     )
 
 
-def _active(counts_N: torch.Tensor) -> ActiveWords:
-    if not len(counts_N):
-        return ActiveWords(0.0, 0.0, 0)
-    return ActiveWords(float(counts_N.mean()), float(counts_N.median()), int(counts_N.max()))
+class _WordsFitter:
+    """What is measured of a model's words."""
+
+    def __init__(self, model: LexicalSAE, rows: EncodedRows) -> None:
+        self.completeness = CompletenessFitter(rows, model.config)
+        self.honesty = HonestyFitter(model.lexicon, model.config.label_names)
+        self.identity = IdentityFitter()
+        self._vocab_size, self._active = model.lexicon.vocab_size, [torch.empty(0)]
+
+    def update(self, state: CircuitState, batch: Batch, top_BLK: Tensor | None) -> None:
+        """Count a decided batch."""
+        attribution = compute_attribution_tensor(state, state.logits.argmax(-1))
+        self.honesty.update(attribution, batch, top_BLK)
+        self.identity.update(attribution)
+        self.completeness.update(attribution, batch)
+        self._active.append(state.rows.active_N.cpu())
+
+    def active(self) -> ActiveWords:
+        """How many words each row had."""
+        counts_N = torch.cat(self._active)
+        if not len(counts_N):
+            return ActiveWords(0.0, 0.0, 0, 1.0)
+        mean = float(counts_N.mean())
+        return ActiveWords(mean, float(counts_N.median()), int(counts_N.max()), 1 - mean / self._vocab_size)
 
 
-def _quality(encoded: EncodedRows, found: list[list[int]], names: list[str]) -> Quality:
-    rows = encoded.rows
-    if isinstance(rows, Sentences):
-        tags = stitch(encoded.examples, found, rows, names)
-        scores = entity_scores(tags, rows.tags)
-        micro = scores.pop("micro")
-        return Quality(token_accuracy(tags, rows.tags), f1=micro.f1, entities={"micro": micro, **scores})
-    predicted = [labels[0] for labels in found]
-    pairs = list(zip(predicted, rows.labels, strict=True))
-    recall = {
-        name: accuracy([p for p, g in pairs if g == c], [g for _, g in pairs if g == c])
-        for c, name in enumerate(names)
-        if c in rows.labels
-    }
-    return Quality(accuracy(predicted, rows.labels), recall)
+def _calibration_error(
+    config: LexicalConfig, rows: EncodedRows, logits_NC: Tensor, temperature: float
+) -> float:
+    probability_NC = probabilities(logits_NC, config.multi_label, temperature)
+    return expected_calibration_error(probability_NC, rows.labels_N)

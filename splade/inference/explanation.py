@@ -55,6 +55,9 @@ class Word:
 class Explanation:
     """Why a model gave one logit to one text, or to one word (`row`) of a sentence.
 
+    `prediction` is a class. Where a text may have several labels it is about the explained one: its name, or
+    "not" and its name, and `probability` is that of this being so.
+
     `text` is the input without NULs, and places index it. `words` are sorted by magnitude, `spans` by place;
     what was read past the last word, at a closing line end say, is a last span without text, present only
     when it is not zero. `residual` is the relative gap between the logit, recomputed in float64, and the sum;

@@ -1,16 +1,21 @@
 """One split as a model sees it: tokenised once, with what the frozen LM would say at every position.
 
-Legend: B examples of a batch, L positions, K = 100 words the frozen LM would say at a position.
+Legend: B examples of a batch, L positions, N rows, C classes, K = 100 words the frozen LM would say at a
+position.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import overload
 
+import torch
 from torch import Tensor
 
 from splade.data.encoding import Batch, by_length, collate, encode
 from splade.data.rows import Sentences, Texts
+from splade.models.dense import DenseModel, DenseState
 from splade.models.frozen import FrozenLM, TopWords
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.state import CircuitState
@@ -19,8 +24,12 @@ from splade.models.state import CircuitState
 class EncodedRows:
     """Examples of one split; `top_words` answers for the frozen LM, or None without one."""
 
-    def __init__(self, rows: Texts | Sentences, model: LexicalSAE, frozen: FrozenLM | None = None) -> None:
+    def __init__(
+        self, rows: Texts | Sentences, model: LexicalSAE | DenseModel, frozen: FrozenLM | None = None
+    ) -> None:
         assert model.tokenizer is not None
+        if model.config.multi_label and isinstance(rows, Texts) and rows.labels:
+            rows = Texts(rows.texts, label_sets=rows.label_ids())
         self.rows = rows
         self.examples = encode(rows, model.config.label_names, model.tokenizer, model.config.max_length)
         self.lengths = [len(example.input_ids) for example in self.examples]
@@ -31,6 +40,11 @@ class EncodedRows:
 
     def __len__(self) -> int:
         return len(self.examples)
+
+    @cached_property
+    def labels_N(self) -> Tensor:
+        """The labels of all rows in the examples' order: ids, or ones and zeros [N, C]."""
+        return torch.tensor([label for example in self.examples for label in example.labels])
 
     def batch(self, indices: Sequence[int]) -> Batch:
         """The examples at `indices` on the model's device."""
@@ -53,8 +67,20 @@ class EncodedRows:
         return self.top.batch(batch.indices, batch.input_ids, batch.attention_mask)
 
 
-def decide(model: LexicalSAE, batch: Batch, top_BLK: Tensor | None = None) -> CircuitState:
+@overload
+def decide(model: LexicalSAE, batch: Batch, top_BLK: Tensor | None = None) -> CircuitState: ...
+
+
+@overload
+def decide(model: DenseModel, batch: Batch, top_BLK: Tensor | None = None) -> DenseState: ...
+
+
+def decide(
+    model: LexicalSAE | DenseModel, batch: Batch, top_BLK: Tensor | None = None
+) -> CircuitState | DenseState:
     """One forward pass over either task."""
+    if isinstance(model, DenseModel):
+        return model.decide(model.encode(batch.input_ids, batch.attention_mask, batch.row_mask))
     licence = top_BLK if model.lexicon.honesty == "licensed-contextual" else None
     return model.decide(model.encode(batch.input_ids, batch.attention_mask, batch.row_mask, licence))
 

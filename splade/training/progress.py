@@ -12,14 +12,31 @@ from rich.progress import Progress as Bar
 
 
 class Scores(Protocol):
-    """What `epoch` prints of the validation rows."""
+    """What is printed of the validation rows."""
 
     @property
     def score(self) -> float: ...
     @property
-    def active(self) -> float: ...
+    def active(self) -> float | None: ...
     @property
     def outside(self) -> float | None: ...
+
+
+class Figures(Protocol):
+    """What is printed of an epoch."""
+
+    @property
+    def epoch(self) -> int: ...
+    @property
+    def loss(self) -> float: ...
+    @property
+    def terms(self) -> dict[str, float]: ...
+    @property
+    def tau(self) -> float | None: ...
+    @property
+    def multipliers(self) -> dict[str, float]: ...
+    @property
+    def validation(self) -> Scores | None: ...
 
 
 class Progress:
@@ -27,7 +44,6 @@ class Progress:
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console
-        self._epochs = 0
 
     @contextlib.contextmanager
     def task(self, name: str, total: int) -> Iterator[Callable[[int], None]]:
@@ -45,16 +61,22 @@ class Progress:
         if self.console is not None:
             self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
-    def epoch(
-        self, loss: float, terms: dict[str, float], multiplier: float | None, found: Scores | None
-    ) -> None:
+    def epoch(self, figures: Figures) -> None:
         """One line: training means, then the validation rows."""
-        self._epochs += 1
-        parts = [f"epoch {self._epochs}", f"loss {loss:.3f}", f"CE {terms['ce']:.3f}"]
-        parts.append(f"active words {terms['active']:.0f}")
-        if multiplier is not None:
-            parts.append(f"outside {terms['outside']:.1%} (λ {multiplier:.2f})")
-        if found is not None:
-            seen = f"validation {found.score:.1%}, {found.active:.0f} words"
-            parts.append(seen if found.outside is None else f"{seen}, outside {found.outside:.1%}")
+        terms, multipliers = figures.terms, figures.multipliers
+        parts = [f"epoch {figures.epoch + 1}", f"loss {figures.loss:.3f}", f"CE {terms['ce']:.3f}"]
+        if figures.tau is not None:
+            parts[-1] += f" (τ {figures.tau:.3f}, λ {multipliers['ce']:.2f})"
+        if "active" in terms:
+            parts.append(f"active words {terms['active']:.0f}")
+        if "outside" in terms:
+            parts.append(f"outside {terms['outside']:.1%} (λ {multipliers['outside']:.2f})")
+        if figures.validation is not None:
+            parts.append(_of_validation(figures.validation))
         self.line("   ".join(parts))
+
+
+def _of_validation(found: Scores) -> str:
+    said = f"validation {found.score:.1%}"
+    said += "" if found.active is None else f", {found.active:.0f} words"
+    return said if found.outside is None else f"{said}, outside {found.outside:.1%}"

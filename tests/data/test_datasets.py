@@ -296,7 +296,12 @@ WRONG: dict[str, tuple[str, str | bytes, dict[str, object], str]] = {
     "label null": ("a.jsonl", '{"text": "x", "label": null}', {}, "line 1: has no label"),
     "label NaN": ("a.csv", csv_of([("x", "NaN")]), {}, "line 2: has no label"),
     "label a fraction": ("a.jsonl", '{"text": "x", "label": 0.5}', {}, r"label is 0.5; give one string"),
-    "label a list": ("a.jsonl", '{"text": "x", "label": ["a"]}', {}, r"label is \['a'\]; give one string"),
+    "label a list where one is asked for": (
+        "a.jsonl",
+        '{"text": "x", "label": ["a"]}',
+        {"multi_label": False},
+        r"label is \['a'\]; give one string",
+    ),
     "text an object": ("a.jsonl", '{"text": {"a": 1}, "label": "a"}', {}, r"text is \{'a': 1\}; give text"),
     "half a surrogate": ("a.jsonl", HALF, {}, "line 2: holds half a surrogate pair; write"),
     "half a surrogate in a label": (

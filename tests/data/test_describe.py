@@ -38,6 +38,15 @@ def test_entities_are_counted_by_type_and_not_by_word() -> None:
     }
 
 
+def test_every_label_of_a_text_is_counted() -> None:
+    rows = Texts(["a", "b", "c"], label_sets=[[0, 1], [], [1]])
+    figures = describe(Dataset("mine", "classification", ["neg", "pos", "none"], rows))
+    assert figures["multi_label"] is True
+    assert figures["splits"]["train"]["classes"] == {"neg": 1, "pos": 2, "none": 0}
+    assert [sample["labels"] for sample in figures["samples"]] == [["neg", "pos"], [], ["pos"]]
+    assert "multi_label" not in describe(texts(["a", "b"]))
+
+
 def test_rows_shared_with_train_are_counted_whatever_their_case_and_spacing() -> None:
     figures = describe(texts(["A  good film", "bad", ""], ["a good FILM", " a good film", "new", ""]))
     assert figures["shared_with_train"] == {"test": 2}

@@ -7,7 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from splade.data.encoding import Example, buckets, by_length, collate, encode, stitch
+from splade.circuits.decoding import decode
+from splade.data.encoding import Example, buckets, by_length, collate, encode
 from splade.data.rows import Sentences, Texts
 from splade.errors import DataError
 from tests.tiny import SENTENCES, TOKENIZER_KINDS, tiny_tokenizer
@@ -28,8 +29,13 @@ def tagged(draw: st.DrawFn) -> Sentences:
     return Sentences(words, [[draw(st.sampled_from(NAMES)) for _ in sentence] for sentence in words])
 
 
-def labels_of(examples: list[Example]) -> list[list[int]]:
-    return [example.labels for example in examples]
+def stitched_tags(examples: list[Example], rows: Sentences) -> list[list[str]]:
+    """A tag for every word of every sentence, from logits that are sure of each label."""
+    labels = torch.tensor([label for example in examples for label in example.labels], dtype=torch.long)
+    logits = torch.nn.functional.one_hot(labels, len(NAMES)).float()
+    lengths = {source: len(words) for source, words in enumerate(rows.words)}
+    found = decode(examples, logits, lengths, NAMES, "independent")
+    return [[NAMES[tag] for tag in found[source]] for source in lengths]
 
 
 # --- sentences --------------------------------------------------------------------------------------------
@@ -45,7 +51,7 @@ def test_windows_stitch_back_to_the_identical_tags(kind: str, rows: Sentences, m
     everything = [(i, word) for i, words in enumerate(rows.words) for word in range(len(words))]
     assert labelled == sorted(set(labelled)), "no word is labelled twice"
     assert set(labelled) <= set(everything)
-    stitched = stitch(examples, labels_of(examples), rows, NAMES)
+    stitched = stitched_tags(examples, rows)
     for source, words in enumerate(rows.words):
         assert len(stitched[source]) == len(words)
     first_of = {(e.source, group[0]) for e in examples for group in e.words or ()}
@@ -59,7 +65,7 @@ def test_ordinary_words_all_keep_their_tags(kind: str) -> None:
     rows = Sentences(words, [[NAMES[len(word) % 5] for word in sentence] for sentence in words])
     examples = encode(rows, NAMES, tiny_tokenizer(kind), 24)
     assert len(examples) > 2 * len(words)
-    assert stitch(examples, labels_of(examples), rows, NAMES) == rows.tags
+    assert stitched_tags(examples, rows) == rows.tags
 
 
 def test_examples_know_their_sentence_and_never_pass_the_limit() -> None:
@@ -67,7 +73,7 @@ def test_examples_know_their_sentence_and_never_pass_the_limit() -> None:
     examples = encode(rows, NAMES, tiny_tokenizer(), 16)
     assert {example.source for example in examples} == {0, 2}
     assert all(len(example.input_ids) <= 16 for example in examples)
-    assert stitch(examples, labels_of(examples), rows, NAMES) == [["O"], [], ["O"] * 60]
+    assert stitched_tags(examples, rows) == [["O"], [], ["O"] * 60]
 
 
 def test_the_row_mask_lists_positions_in_the_order_of_the_labels() -> None:
@@ -129,6 +135,17 @@ def test_a_batch_is_padded_to_its_longest_and_masks_the_rest() -> None:
         assert ids[mask].tolist() == examples[i].input_ids
         assert mask[: len(examples[i].input_ids)].all()
         assert (ids[~mask] == tokenizer.pad_token_id).all()
+
+
+def test_several_labels_are_ones_and_zeros_a_row() -> None:
+    rows = Texts(["the film", "slow", "Paris"], label_sets=[[2, 0], [], [1]])
+    examples = encode(rows, ["a", "b", "c"], tiny_tokenizer(), 16)
+    assert [len(example.labels) for example in examples] == [1, 1, 1]
+    batch = collate(examples, [2, 0, 1], 0)
+    assert batch.labels_N.dtype == torch.float
+    assert batch.labels_N.tolist() == [[0, 1, 0], [1, 0, 1], [0, 0, 0]]
+    taken = encode(rows.take([1, 0]), ["a", "b", "c"], tiny_tokenizer(), 16)
+    assert [example.labels for example in taken] == [examples[1].labels, examples[0].labels]
 
 
 def test_a_batch_moves_whole() -> None:

@@ -7,10 +7,13 @@ import json
 import pytest
 import torch
 
+from splade.circuits.calibration import expected_calibration_error
 from splade.data.rows import Sentences, Texts
+from splade.data.tagging import to_bio
 from splade.evaluation.suite import Evaluation, evaluate
 from splade.inference import Predictor
 from splade.inference import rows as module
+from splade.models.dense import DenseModel
 from splade.models.frozen import FrozenLM
 from splade.models.lexical_sae import LexicalSAE
 from tests.tiny import SENTENCES, tiny_labels, tiny_model
@@ -146,6 +149,73 @@ def test_active_words_are_counted_for_every_row() -> None:
     assert found.max == max(counts)
     assert found.median == sorted(counts)[5]  # the lower middle one of twelve
     assert min(counts) == 0
+
+
+def test_sparsity_is_the_share_of_words_that_are_not_active() -> None:
+    model = tiny_model(task="tagging", opened=20)
+    found = evaluate(model, TAGGED).active_words
+    assert found.sparsity == pytest.approx(1 - found.mean / model.lexicon.vocab_size)
+    assert 0 < found.sparsity < 1
+
+
+def test_several_labels_are_counted_by_hand() -> None:
+    model = tiny_model(opened=20, classes=4, seed=11)
+    model.config.multi_label = True
+    names = model.config.label_names
+    rows = Texts(list(SENTENCES), label_sets=[[i % 3, 3][: i % 4] for i in range(len(SENTENCES))])
+    found = evaluate(model, rows).to_dict()
+    predicted = [set(p.labels) for p in Predictor(model).predict(rows.texts)]
+    gold = [{names[i] for i in ids} for ids in rows.label_sets]
+    pairs = list(zip(predicted, gold, strict=True))
+    assert found["accuracy"] == pytest.approx(sum(p == g for p, g in pairs) / len(pairs))
+    right = sum(len(p & g) for p, g in pairs)
+    assert found["f1"] == pytest.approx(2 * right / sum(len(p) + len(g) for p, g in pairs))
+    by_hand = {}
+    for name in names:
+        both, either = sum(name in p & g for p, g in pairs), sum((name in p) + (name in g) for p, g in pairs)
+        by_hand[name] = 2 * both / either if either else 0.0
+    assert found["class_f1"] == pytest.approx(by_hand)
+    assert found["macro_f1"] == pytest.approx(sum(by_hand.values()) / len(names))
+    assert "entities" not in found
+
+
+def test_a_model_of_several_labels_may_be_measured_on_rows_with_one() -> None:
+    model = tiny_model()
+    model.config.multi_label = True
+    sets = Texts(TEXTS.texts, label_sets=[[label] for label in TEXTS.labels])
+    assert_same_figures(evaluate(model, TEXTS), evaluate(model, sets))
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_the_calibration_error_is_that_of_the_probabilities_given(several: bool) -> None:
+    model = tiny_model(opened=20)
+    model.config.multi_label = several
+    plain = evaluate(model, TEXTS)
+    model.config.temperature = 4.0
+    soft = evaluate(model, TEXTS)
+    assert plain.ece == plain.ece_uncalibrated == soft.ece_uncalibrated != soft.ece
+    shown = [list(p.probabilities.values()) for p in Predictor(model).predict(TEXTS.texts)]
+    gold = torch.tensor(TEXTS.labels)
+    gold = torch.nn.functional.one_hot(gold, 3).float() if several else gold
+    assert soft.ece == pytest.approx(expected_calibration_error(torch.tensor(shown), gold), abs=1e-6)
+    assert soft.quality == plain.quality
+
+
+def test_a_dense_model_has_quality_and_calibration_and_nothing_of_words() -> None:
+    twin = tiny_model()
+    found = evaluate(DenseModel(twin.config, twin.backbone, twin.tokenizer), TEXTS).to_dict()
+    assert {"accuracy", "recall", "ece"} <= found.keys()
+    assert not {"dla", "active_words", "dictionary"} & found.keys()
+    assert found["rows"] == 12
+
+
+@pytest.mark.parametrize("decode", ["valid", "independent"])
+def test_tags_are_measured_as_they_are_predicted(decode: str) -> None:
+    model = tiny_model(task="tagging", classes=5, opened=20, seed=3)
+    model.config.decode = decode
+    tags = [[p.label for p in sentence] for sentence in Predictor(model).predict_tags(WORDS)]
+    assert (decode == "valid") == all(to_bio(sentence) == sentence for sentence in tags)
+    assert evaluate(model, Sentences(WORDS, tags)).quality.accuracy == 1.0
 
 
 def test_grounding_is_not_measured_without_the_frozen_lm() -> None:

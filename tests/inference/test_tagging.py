@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from splade.data.tagging import to_bio
 from splade.inference import Predictor
-from tests.inference.texts import LONG, predictor
+from tests.inference.texts import LONG, assert_sums, predictor
 from tests.tiny import SENTENCES
 
 NESTED = ["Paris", "", "was", "\0", "lovely"]  # words without any piece have no row
@@ -76,3 +77,60 @@ def test_sentences_keep_their_order_whatever_their_length(tagger: Predictor) -> 
 
 def test_repeats_are_bit_identical(tagger: Predictor) -> None:
     assert tagger.explain([LONG, *SENTENCES]) == tagger.explain([LONG, *SENTENCES])
+
+
+# --- valid tags -------------------------------------------------------------------------------------------
+
+MANY = [sentence.split() * 6 for sentence in (*SENTENCES, LONG)]  # several windows each
+
+
+@pytest.fixture(scope="module")
+def restless() -> Predictor:
+    """A tagger of five tags that are all over the place."""
+    return predictor(task="tagging", classes=5, opened=20, seed=3)
+
+
+def independently(tagger: Predictor, sentences: list[list[str]]) -> list[list[str]]:
+    tagger.model.config.decode = "independent"
+    found = [[tag.label for tag in tags] for tags in tagger.predict_tags(sentences)]
+    tagger.model.config.decode = "valid"
+    return found
+
+
+def test_tags_are_valid_across_windows(restless: Predictor) -> None:
+    found = [[tag.label for tag in tags] for tags in restless.predict_tags(MANY)]
+    assert all(to_bio(tags) == tags for tags in found)
+    alone = independently(restless, MANY)
+    assert any(to_bio(tags) != tags for tags in alone), "the test needs sentences that are not valid alone"
+    for tags, other in zip(found, alone, strict=True):
+        assert tags == other or to_bio(other) != other
+
+
+def test_probabilities_stay_the_models_own(restless: Predictor) -> None:
+    valid = restless.predict_tags(MANY)
+    restless.model.config.decode = "independent"
+    free = restless.predict_tags(MANY)
+    restless.model.config.decode = "valid"
+    assert [[t.probabilities for t in tags] for tags in valid] == [[t.probabilities for t in u] for u in free]
+    flat = [tag for tags in valid for tag in tags]
+    assert all(tag.probability == tag.probabilities[tag.label] for tag in flat)
+    assert all(tag.probability == max(tag.probabilities.values()) for tags in free for tag in tags)
+    assert any(tag.probability < max(tag.probabilities.values()) for tag in flat)
+
+
+def test_the_decoded_tag_of_each_word_is_explained(restless: Predictor) -> None:
+    tags = restless.predict_tags(MANY)
+    expected = [tag for sentence in tags for tag in sentence if tag.label != "O"]
+    found = restless.explain(MANY)
+    assert [(e.prediction, e.explained) for e in found] == [(tag.label, tag.label) for tag in expected]
+    assert [e.probability for e in found] == [tag.probability for tag in expected]
+    for explanation in found:
+        assert_sums(explanation)
+
+
+def test_how_many_sentences_come_together_changes_no_tag(restless: Predictor) -> None:
+    """Sentences are decoded in groups; every one of many groups keeps its own."""
+    sentences = [list(words) for words in MANY] * 8
+    small = Predictor(restless.model, batch_size=1)
+    labels = [[tag.label for tag in tags] for tags in small.predict_tags(sentences)]
+    assert labels == [[tag.label for tag in tags] for tags in restless.predict_tags(MANY)] * 8

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from splade.config.schema import ExperimentConfig
-from splade.data.rows import Dataset, Sentences, Texts
+from splade.data.rows import Dataset
 from splade.errors import TrainingError
 from splade.intervene import suppress_token_globally
 from splade.mechanistic.attribution import compute_attribution_tensor, residual
@@ -16,28 +16,7 @@ from splade.models.lexical_sae import LexicalSAE
 from splade.training.loop import History, Trainer
 from splade.training.progress import Progress
 from tests.tiny import tiny_batch, tiny_model
-
-GOOD = ("charming", "clever", "lovely", "helpful", "quick")
-BAD = ("slow", "tedious", "broken", "late", "wet")
-FRAMES = ("the film was {}", "a {} hotel in Paris", "{} readers liked the story", "the {} screen")
-
-
-def texts() -> Dataset:
-    sides = [(word, label) for label, side in enumerate((BAD, GOOD)) for word in side]
-    rows = [(frame.format(word), label) for frame in FRAMES for word, label in sides]
-    train = Texts([text for text, _ in rows], [label for _, label in rows])
-    return Dataset("toy", "classification", ["class a", "class b"], train, validation=train)
-
-
-def sentences() -> Dataset:
-    words = [["readers", "visited", city, "in", "March"] for city in ("Paris", "Berlin", "London")] * 8
-    rows = Sentences(words, [["O", "O", "B-PER", "O", "O"]] * len(words))
-    return Dataset("toy", "tagging", ["O", "B-PER", "I-PER"], rows, validation=rows)
-
-
-def settings(epochs: int = 6, **changes: object) -> ExperimentConfig:
-    training = {"epochs": epochs, "batch_size": 8, "learning_rate": 1e-3, "patience": epochs}
-    return ExperimentConfig.model_validate({"target_active": 12, "training": training, **changes})
+from tests.training.toys import sentences, settings, texts
 
 
 def run(model: LexicalSAE, dataset: Dataset, config: ExperimentConfig) -> History:
@@ -104,9 +83,9 @@ def test_a_smaller_budget_gives_fewer_words() -> None:
 def test_the_constraint_is_measured_only_where_there_is_one() -> None:
     grounded = run(tiny_model(classes=2), texts(), settings(epochs=1))
     free = run(tiny_model(classes=2, honesty="free"), texts(), settings(epochs=1))
-    assert grounded.epochs[0].multiplier is not None
+    assert "outside" in grounded.epochs[0].multipliers
     assert "outside" in grounded.epochs[0].terms
-    assert free.epochs[0].multiplier is None
+    assert "outside" not in free.epochs[0].multipliers
     assert "outside" not in free.epochs[0].terms
 
 
@@ -132,7 +111,7 @@ def test_weights_that_broke_without_breaking_the_loss_stop_training() -> None:
     """A NaN in the encoder opens no word, so every loss stays finite."""
     model = tiny_model(classes=2)
     trainer = Trainer(model, texts(), settings(epochs=2), Progress())
-    trainer._calibrate = lambda: None  # type: ignore[method-assign]
+    trainer._start = lambda: None  # type: ignore[method-assign]
     with torch.no_grad():
         next(model.backbone.parameters()).fill_(float("nan"))
     with pytest.raises(TrainingError, match=r"not a number.*learning_rate"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rich.console import Console
 
@@ -13,20 +13,27 @@ from splade.training.progress import Progress
 @dataclass
 class Found:
     score: float = 0.914
-    active: float = 87.4
+    active: float | None = 87.4
     outside: float | None = 0.03
 
 
-TERMS = {"ce": 0.25, "active": 93.6, "outside": 0.041}
+@dataclass
+class Figures:
+    epoch: int = 0
+    loss: float = 0.5
+    terms: dict[str, float] = field(default_factory=lambda: {"ce": 0.25, "active": 93.6, "outside": 0.041})
+    tau: float | None = None
+    multipliers: dict[str, float] = field(default_factory=lambda: {"outside": 1.5})
+    validation: Found | None = None
 
 
-def written(found: Found | None = None, multiplier: float | None = 1.5, terminal: bool = False) -> str:
+def written(found: Found | None = None, terminal: bool = False, **changes: object) -> str:
     out = io.StringIO()
     progress = Progress(Console(file=out, force_terminal=terminal, no_color=True))
     with progress.task("epoch 1/2", 3) as advance:
         advance(3)
-    for _ in range(2):
-        progress.epoch(0.5, TERMS, multiplier, found)
+    for number in range(2):
+        progress.epoch(Figures(epoch=number, validation=found, **changes))
     return out.getvalue()
 
 
@@ -48,8 +55,15 @@ def test_a_terminal_has_a_bar_too() -> None:
 
 
 def test_what_is_not_there_is_not_shown() -> None:
-    assert written(None, None).splitlines()[0].endswith("active words 94")
-    assert "outside" not in written(Found(outside=None), None)
+    bare = {"ce": 0.25, "active": 93.6}
+    assert written(None, terms=bare).splitlines()[0].endswith("active words 94")
+    assert "outside" not in written(Found(outside=None), terms=bare)
+    assert "words" not in written(Found(active=None, outside=None), terms={"ce": 0.25})
+
+
+def test_the_bound_is_shown_once_there_is_one() -> None:
+    line = written(tau=0.3, multipliers={"ce": 2.0, "outside": 1.0}).splitlines()[0]
+    assert "CE 0.250 (τ 0.300, λ 2.00)" in line
 
 
 def test_names_with_brackets_are_printed_as_they_are() -> None:
@@ -62,4 +76,4 @@ def test_without_a_console_nothing_is_written() -> None:
     progress = Progress()
     with progress.task("epoch", 3) as advance:
         advance(3)
-    progress.epoch(0.5, TERMS, 1.0, Found())
+    progress.epoch(Figures(validation=Found()))

@@ -6,10 +6,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from splade.circuits.metrics import entity_scores
+from splade.circuits.decoding import best_valid
+from splade.circuits.metrics import effective_vocabulary, entity_scores
+from splade.circuits.prediction import prediction_loss
 from splade.data.encoding import Example
 from splade.data.rows import Sentences, Texts
 from splade.inference.rows import EncodedRows, decide, document_of_row
+from splade.inference.scoring import all_logits
+from splade.mechanistic.attribution import compute_attribution_tensor
+from splade.models.dense import DenseModel
 from splade.models.frozen import FrozenLM
 from splade.models.lexical_sae import LexicalSAE
 from splade.training.validation import Validation, validate
@@ -37,8 +42,9 @@ def reads(model: LexicalSAE, example: Example) -> list[int]:
 
 def one_by_one(model: LexicalSAE, frozen: FrozenLM | None, rows: EncodedRows) -> Validation:
     """The definition, on dense tensors, an example at a time and a word at a time."""
-    found: list[list[int]] = []
+    states: list[Tensor] = []
     active: list[int] = []
+    mass_CV = torch.zeros(len(model.config.label_names), model.lexicon.vocab_size)
     outside: list[float] = []
     for example in rows.examples:
         ids, mask = torch.tensor([example.input_ids]), torch.ones(1, len(example.input_ids), dtype=torch.long)
@@ -47,11 +53,16 @@ def one_by_one(model: LexicalSAE, frozen: FrozenLM | None, rows: EncodedRows) ->
         at = reads(model, example)
         if example.positions is None:
             value_V, where_V = s_LV[at].max(0) if at else (torch.zeros(s_LV.shape[1]), torch.zeros(0))
-            found.append([int(model.classify(s_LV[None], mask).logits.argmax())])
+            state = model.classify(s_LV[None], mask)
             decided = [(value_V, [at[int(k)] for k in where_V] if at else [])]
         else:
-            found.append([int(model.tag(s_LV[None])[0, position].argmax()) for position in at])
+            state = model.tag_circuit(s_LV[None, at])
             decided = [(s_LV[position], [position] * s_LV.shape[1]) for position in at]
+        states.append(state.logits)
+        chosen = state.logits.argmax(-1)
+        mass_CV.index_add_(
+            0, chosen, state.rows.dense(compute_attribution_tensor(state, chosen).amount).relu()
+        )
         for value_V, where in decided:
             words = value_V.nonzero()[:, 0].tolist()
             active.append(len(words))
@@ -59,21 +70,28 @@ def one_by_one(model: LexicalSAE, frozen: FrozenLM | None, rows: EncodedRows) ->
                 strange = [w for w in words if w not in top_LK[where[w]].tolist()]
                 mass = float(value_V.sum())
                 outside.append(float(value_V[strange].sum()) / mass if mass else 0.0)
+    labels = torch.tensor([label for example in rows.examples for label in example.labels])
     return Validation(
-        score(model, rows, found),
+        score(model, rows, states),
+        float(prediction_loss(torch.cat(states), labels)),
         sum(active) / len(active),
         sum(outside) / len(outside) if frozen is not None else None,
+        float(effective_vocabulary(mass_CV[mass_CV.sum(1) > 0]).mean()),
     )
 
 
-def score(model: LexicalSAE, rows: EncodedRows, found: list[list[int]]) -> float:
+def score(model: LexicalSAE, rows: EncodedRows, states: list[Tensor]) -> float:
     if isinstance(rows.rows, Texts):
-        right = [labels == [gold] for labels, gold in zip(found, rows.rows.labels, strict=True)]
+        right = [int(logits.argmax()) == gold for logits, gold in zip(states, rows.rows.labels, strict=True)]
         return sum(right) / len(right)
-    tags = [["O"] * len(words) for words in rows.rows.words]
-    for example, labels in zip(rows.examples, found, strict=True):
-        for group, label in zip(example.words or (), labels, strict=True):
-            tags[example.source][group[0]] = model.config.label_names[label]
+    names = model.config.label_names
+    outside = torch.tensor([0.0 if name == "O" else -torch.inf for name in names])
+    words = [[outside] * len(words) for words in rows.rows.words]
+    for example, logits in zip(rows.examples, states, strict=True):
+        for group, logits_C in zip(example.words or (), logits, strict=True):
+            words[example.source][group[0]] = logits_C
+    found = best_valid([torch.stack(row) if row else outside[None][:0] for row in words], names)
+    tags = [[names[tag] for tag in row] for row in found]
     return entity_scores(tags, rows.rows.tags)["micro"].f1
 
 
@@ -102,6 +120,8 @@ def test_validation_equals_reading_one_by_one(task: str, cached: bool) -> None:
         assert found.score == pytest.approx(expected.score)
         assert found.active == pytest.approx(expected.active)
         assert found.outside == pytest.approx(expected.outside, abs=1e-5)
+        assert found.ce == pytest.approx(expected.ce, rel=1e-4)
+        assert found.effective_vocabulary == pytest.approx(expected.effective_vocabulary, rel=1e-4)
     assert expected.outside is not None
     assert 0 < expected.outside < 1
     assert expected.active > 1
@@ -157,3 +177,42 @@ def test_rows_know_their_documents_when_tagging() -> None:
     assert decide(model, batch, None).rows.n_rows == sum(counts)
     texts = tiny_model()
     assert document_of_row(EncodedRows(rows_for(texts), texts, None).batch([0])) is None
+
+
+def test_the_loss_is_that_of_the_predictions_and_follows_the_smoothing() -> None:
+    model = tiny_model()
+    rows = EncodedRows(rows_for(model), model)
+    plain, smooth = validate(model, rows, 4), validate(model, rows, 4, 0.2)
+    logits = all_logits(model, rows)
+    assert plain.ce == pytest.approx(float(prediction_loss(logits, rows.labels_N)))
+    assert smooth.ce == pytest.approx(float(prediction_loss(logits, rows.labels_N, 0.2)))
+    assert (plain.score, plain.active) == (smooth.score, smooth.active)
+
+
+def test_several_labels_are_scored_by_micro_f1() -> None:
+    model = tiny_model()
+    model.config.multi_label = True
+    rows = EncodedRows(Texts(TEXTS, label_sets=[[0, 2], [], [1]] * (len(TEXTS) // 3) + [[0]] * 2), model)
+    logits = all_logits(model, rows)
+    predicted, gold = logits >= 0, rows.labels_N.bool()
+    right = (predicted & gold).sum()
+    found = validate(model, rows, 4)
+    assert found.score == pytest.approx(float(2 * right / (predicted.sum() + gold.sum())))
+    assert found.ce == pytest.approx(float(prediction_loss(logits, rows.labels_N)))
+
+
+@pytest.mark.parametrize("task", ["classification", "tagging"])
+def test_a_model_without_words_has_no_figures_of_words(task: str) -> None:
+    twin = tiny_model(task=task)
+    model = DenseModel(twin.config, twin.backbone, twin.tokenizer)
+    found = validate(model, EncodedRows(rows_for(twin), model), 4)
+    assert (found.active, found.outside, found.effective_vocabulary) == (None, None, None)
+    assert 0 <= found.score <= 1 < 10 * found.ce
+
+
+def test_logits_come_in_the_order_of_the_examples_whatever_the_batches() -> None:
+    model = tiny_model(task="tagging")
+    rows = EncodedRows(rows_for(model), model)
+    one = all_logits(model, rows, 1)
+    assert len(one) == len(rows.labels_N)
+    assert torch.allclose(all_logits(model, rows, 64), one, atol=1e-4)
