@@ -1,6 +1,6 @@
 """From a config and a backbone to a model: the wiring, and the thresholds' start from data.
 
-Legend: B documents, L positions, V vocabulary, N rows of one text.
+Legend: B documents, L positions, V dimensions, N rows of one text.
 """
 
 from __future__ import annotations
@@ -10,18 +10,19 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from splade.config.model import LexicalConfig
+from splade.config.model import LexicalConfig, SensesRecord
 from splade.errors import DataError
 from splade.models.backbone import Backbone
 from splade.models.frozen import FrozenLM
 from splade.models.heads import HEADS
 from splade.models.layers.activation import GATES, DReLU
+from splade.models.layers.virtual_expander import VirtualExpander
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.lexicon import Lexicon, LexiconSpec
 from splade.models.materialised import allowed, word_logits
-from splade.models.pooling import POOLINGS
+from splade.models.pooling import POOLINGS, AttentionPooling
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -44,7 +45,27 @@ def assemble(
         gate.epsilon = config.gate_epsilon
     pooling = POOLINGS[config.pooling](V)
     head = HEADS[config.head](V, len(config.label_names), config.width)
-    return LexicalSAE(config, backbone, lexicon, gate, pooling, head, tokenizer)
+    model = LexicalSAE(config, backbone, lexicon, gate, pooling, head, tokenizer)
+    if config.senses is not None:
+        add_senses(model, config.senses)
+    return model
+
+
+@torch.no_grad()
+def add_senses(model: LexicalSAE, record: SensesRecord) -> None:
+    """Give words a dimension for each sense, with threshold, head row and query of the word."""
+    E_VH = model.backbone.E_VH
+    expander = VirtualExpander(record.token_ids, record.num_senses, *E_VH.shape).to(E_VH.device)
+    word_V = expander.word_V
+    model.lexicon.expand(word_V, expander.sense_V)
+    model.gate.raw_V = nn.Parameter(model.gate.raw_V[word_V])
+    model.head.W_in = nn.Parameter(model.head.W_in[word_V])
+    model.head.vocab_size = len(word_V)
+    if isinstance(model.pooling, AttentionPooling):
+        model.pooling.query_V = nn.Parameter(model.pooling.query_V[word_V])
+    if model.frozen is not None:
+        model.frozen = FrozenLM(model.frozen.backbone, model.lexicon)
+    model.config.senses, model.expander = record, expander
 
 
 def build(
@@ -94,5 +115,8 @@ def _row_logits(
     for b in range(len(input_ids)):
         text = slice(b, b + 1)
         may_LV = allowed(model, input_ids[text], attention_mask[text])[0]
-        z_LV = word_logits(h_BLH[b], model.backbone.E_VH, model.backbone.e_V, may_LV)
+        senses = model.expander(h_BLH[b], model.lexicon.valid(input_ids[b], attention_mask[b]))
+        may_LV &= senses.route_all(torch.ones(may_LV.shape, device=may_LV.device)) > 0
+        backbone = model.backbone
+        z_LV = word_logits(h_BLH[b], backbone.E_VH, backbone.e_V, model.lexicon, may_LV)
         yield z_LV.amax(0, keepdim=True) if row_mask is None else z_LV[row_mask[b].bool()]

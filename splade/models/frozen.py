@@ -3,6 +3,9 @@
 It is the backbone as it was when supervised training began, run on the unmasked text. It grounds training and
 evaluation, and licenses words in `licensed-contextual` models; other models never run it to predict.
 
+Where words were expanded, each of them brings its further senses with it, after the K words themselves: the
+LM says words, and grounds or licenses all senses of what it says.
+
 Legend: B documents, L positions, W dictionary words, T tokens of all texts, K = 100 words of a position.
 """
 
@@ -28,12 +31,14 @@ class FrozenLM(nn.Module):
     """A masked LM that no longer learns, asked only for its top dictionary words."""
 
     words_W: Tensor
+    further_WM: Tensor
 
     def __init__(self, backbone: Backbone, lexicon: Lexicon) -> None:
         super().__init__()
         self.backbone = backbone.requires_grad_(False).eval()
         self.register_buffer("words_W", lexicon.words(), persistent=False)
         self.register_buffer("special_V", lexicon.special_V.clone(), persistent=False)
+        self.register_buffer("further_WM", lexicon.further_senses(), persistent=False)
 
     @classmethod
     def copy_of(cls, backbone: Backbone, lexicon: Lexicon) -> FrozenLM:
@@ -44,9 +49,24 @@ class FrozenLM(nn.Module):
         """A frozen LM has no training mode: dropout stays off."""
         return super().train(False)
 
-    @torch.no_grad()
     def top_words(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """The K dictionary words [B, L, K] of largest logit, best first; -1 at padding and special tokens."""
+        """The K dictionary words [B, L, K] of largest logit, best first; -1 at padding and special tokens.
+
+        Further senses of these words follow as more columns, -1 where there are none.
+        """
+        return self.with_senses(self.best_words(input_ids, attention_mask))
+
+    def with_senses(self, top_BLK: Tensor) -> Tensor:
+        """The words, and the further senses of those which were expanded."""
+        if not self.further_WM.shape[1]:
+            return top_BLK
+        further_BLKM = self.further_WM[top_BLK.long()].to(top_BLK.dtype)
+        further_BLKM = torch.where(top_BLK[..., None] < 0, -1, further_BLKM)
+        return torch.cat([top_BLK, further_BLKM.flatten(-2)], dim=-1)
+
+    @torch.no_grad()
+    def best_words(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """The K dictionary words [B, L, K] alone."""
         h_BLH = self.backbone(input_ids, attention_mask)
         special_V = self.special_V
         assert isinstance(special_V, Tensor)
@@ -108,7 +128,7 @@ class TopWords:
             return
         for indices in batches:
             input_ids, attention_mask = collate(indices)
-            top_BLK = self.frozen.top_words(input_ids, attention_mask).cpu().numpy().astype(self._dtype)
+            top_BLK = self.frozen.best_words(input_ids, attention_mask).cpu().numpy().astype(self._dtype)
             for row, i in zip(top_BLK, indices, strict=True):
                 self._table[self._starts[i] : self._ends[i]] = row[: len(self.documents[i])]
             advance(len(indices))
@@ -120,4 +140,4 @@ class TopWords:
         top_BLK = np.full((*input_ids.shape, GROUNDING_RANK), -1, dtype=self._dtype)
         for row, i in zip(top_BLK, indices, strict=True):
             row[: len(self.documents[i])] = self._table[self._starts[i] : self._ends[i]]
-        return torch.from_numpy(top_BLK).to(input_ids.device)
+        return self.frozen.with_senses(torch.from_numpy(top_BLK).to(input_ids.device))

@@ -2,6 +2,7 @@
 
 1. The backbone, any masked LM, gives h at every position; its decoder (E, e) turns h into logits over words.
 2. The lexicon says which words may be reasons; the gate keeps the few whose logit passes their threshold.
+   A word that was expanded has a dimension for each sense, and each position speaks of one of them.
 3. Pooling merges positions into one sparse vector s a document, remembering where each word was read.
    Tagging skips this step: every labelled position is a row of its own.
 4. The head reads only s. It is piecewise linear, so logit_c = Σ_j s_j W_eff[c, j] + b_eff[c], exactly.
@@ -9,7 +10,7 @@
 Two ways lead to s. `forward`, `classify` and `tag` are the tensor interface for research and make [B, L, V];
 `encode` and `decide` are the fast path for everything else and never do. Both agree to rounding.
 
-Legend: B documents, L positions, V vocabulary, H hidden size, N rows, P active (row, word) pairs, C classes.
+Legend: B documents, L positions, V dimensions, H hidden size, N rows, P active (row, word) pairs, C classes.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ import torch
 from torch import Tensor, nn
 
 from splade import kernels
+from splade.kernels import Pairs
 from splade.models.backbone import Backbone
 from splade.models.frozen import FrozenLM
 from splade.models.heads import Head
 from splade.models.layers.activation import Gate
+from splade.models.layers.virtual_expander import OneSense, Senses, VirtualExpander
 from splade.models.lexicon import CONTEXTUAL_LICENCES, Lexicon
 from splade.models.materialised import activations, rows_of
 from splade.models.pooling import AttentionPooling, MaxPooling, one_source
@@ -50,6 +53,7 @@ class LexicalSAE(nn.Module):
         head: Head,
         tokenizer: PreTrainedTokenizerBase | None = None,
         frozen: FrozenLM | None = None,
+        expander: VirtualExpander | None = None,
     ) -> None:
         super().__init__()
         self.config = config
@@ -60,6 +64,7 @@ class LexicalSAE(nn.Module):
         self.head = head
         self.tokenizer = tokenizer
         self.frozen = frozen  # the licensor of licensed-contextual models, None otherwise
+        self.expander = expander or OneSense()  # gives chosen words a dimension for each sense
 
     # --- the fast path ---------------------------------------------------------------------------------
 
@@ -96,13 +101,14 @@ class LexicalSAE(nn.Module):
         return 0 if self.training else self.config.topk_per_position
 
     def _read_pooled(self, h_BLH: Tensor, valid_BL: Tensor) -> SparseRows:
-        L = h_BLH.shape[1]
-        words_W = self.lexicon.words()
+        (B, L), words_W = valid_BL.shape, self.lexicon.words()
         E_WH, e_W = self._decoder_rows(words_W, h_BLH)
         floor_W = self.gate.floor()[words_W]
         pairs = kernels.scan_pooled(h_BLH.detach().to(E_WH.dtype), E_WH, e_W, valid_BL, floor_W)
         pairs = pairs._replace(word_P=words_W[pairs.word_P])
-        return self._open(h_BLH.flatten(0, 1), pairs, pairs.position_P % L, h_BLH.shape[0])
+        senses = self.expander(h_BLH, valid_BL)
+        pairs = senses.pooled(pairs, h_BLH, valid_BL, self.backbone)
+        return self._open(h_BLH.flatten(0, 1), pairs, pairs.position_P % L, B, senses)
 
     def _read_positions(
         self,
@@ -114,7 +120,7 @@ class LexicalSAE(nn.Module):
     ) -> SparseRows:
         """One row for every position in `mask_BL`, in order."""
         h_NH = h_BLH[mask_BL]
-        floor_V = self.gate.floor()
+        floor_V = self.expander.floor(self.gate.floor())
         valid_N = self.lexicon.valid(input_ids, attention_mask)[mask_BL]
         if self.lexicon.licensed_only:
             licence_NK = self.licence(input_ids, attention_mask, licence)[mask_BL]
@@ -126,17 +132,20 @@ class LexicalSAE(nn.Module):
             pairs = kernels.scan_positions(h_NH.detach().to(E_WH.dtype), E_WH, e_W, floor_V[words_W])
             pairs = pairs._replace(word_P=words_W[pairs.word_P])
         if not valid_N.all():  # a marked special token is a row, and an empty one
-            pairs = kernels.Pairs(*(column[valid_N[pairs.row_P]] for column in pairs))
-        position_N = mask_BL.nonzero()[:, 1]
-        return self._open(h_NH, pairs, position_N[pairs.row_P], h_NH.shape[0])
+            pairs = Pairs(*(column[valid_N[pairs.row_P]] for column in pairs))
+        senses = self.expander(h_NH, valid_N)
+        pairs = senses.spread(pairs)
+        return self._open(h_NH, pairs, mask_BL.nonzero()[pairs.row_P, 1], len(h_NH), senses)
 
-    def _open(self, h_NH: Tensor, pairs: kernels.Pairs, source_P: Tensor, n_rows: int) -> SparseRows:
-        """The one place where s is made on the fast path: exact logits, gate, top-k, edits."""
-        backbone = self.backbone
-        z_P = kernels.pair_logits(h_NH, backbone.E_VH, backbone.e_V, pairs.position_P, pairs.word_P)
+    def _open(self, h_NH: Tensor, pairs: Pairs, source_P: Tensor, n_rows: int, senses: Senses) -> SparseRows:
+        """The one place where s is made on the fast path: exact logits, gate, senses, top-k, edits."""
+        lexicon, backbone = self.lexicon, self.backbone
+        word_P = lexicon.word_V[pairs.word_P]
+        z_P = kernels.pair_logits(h_NH, backbone.E_VH, backbone.e_V, pairs.position_P, word_P)
         s_P = self.gate(z_P, self.gate.theta()[pairs.word_P])
-        rows = one_source(pairs.row_P, pairs.word_P, s_P, z_P, source_P, n_rows, backbone.vocab_size)
-        keep_P = self.lexicon.keep_V[pairs.word_P] & (self.training | (s_P.detach() > 0))
+        s_P, z_P = senses.route(pairs, s_P, z_P)
+        rows = one_source(pairs.row_P, pairs.word_P, s_P, z_P, source_P, n_rows, lexicon.vocab_size)
+        keep_P = lexicon.keep_V[pairs.word_P] & (self.training | (s_P.detach() > 0))
         if k := self.topk():
             keep_P &= rows.largest(k)
         return rows if bool(keep_P.all()) else rows.where(keep_P)

@@ -1,6 +1,7 @@
 """The dictionary of a model: which words may be reasons, what they are called, and what licenses them.
 
-Legend: V vocabulary size, B documents, L positions, K licensed words of a position.
+Legend: V dimensions (one for each row of the decoder, then the further senses of expanded words),
+B documents, L positions, K licensed words of a position.
 """
 
 from __future__ import annotations
@@ -105,6 +106,7 @@ class Lexicon(nn.Module):
     special_V: Tensor
     begins_V: Tensor
     wordlike_V: Tensor
+    word_V: Tensor
     licence_VK: Tensor
 
     def __init__(
@@ -146,6 +148,9 @@ class Lexicon(nn.Module):
         self.register_buffer("wordlike_V", torch.tensor(wordlike))
         licensing = V if spec.honesty == "licensed-static" else 0
         self.register_buffer("licence_VK", torch.full((licensing, STATIC_LICENCES), -1, dtype=torch.int32))
+        self.decoder_rows = V  # dimensions past these are further senses of expanded words
+        self.surfaces = self.names  # the words themselves, where names number their senses
+        self.register_buffer("word_V", torch.arange(V), persistent=False)
         self._by_surface: dict[str, list[int]] | None = None
 
     @classmethod
@@ -178,17 +183,49 @@ class Lexicon(nn.Module):
         return self.spec.honesty.startswith("licensed")
 
     def ids(self, word: str) -> list[int]:
-        """Every id whose normalised surface equals the word's: `muslim` finds muslim, Muslim, Ġmuslim …"""
+        """Every id whose normalised surface equals the word's: `muslim` finds muslim, Muslim, Ġmuslim …
+
+        A word that was expanded is found with all its senses, and one of them as `bank#2`.
+        """
         if self._by_surface is None:
             self._by_surface = {}
-            for j, name in enumerate(self.names):
-                if name and not self.special_V[j]:
-                    self._by_surface.setdefault(normalise(name), []).append(j)
+            for j, names in enumerate(zip(self.surfaces, self.names, strict=True)):
+                for name in {normalise(name) for name in names if name and not self.special_V[j]}:
+                    self._by_surface.setdefault(name, []).append(j)
         return list(self._by_surface.get(normalise(word), ()))
 
     def words(self) -> Tensor:
-        """The ids [W] of the dictionary, ascending."""
-        return self.dictionary_V.nonzero()[:, 0]
+        """The ids [W] of the dictionary that are rows of the decoder, ascending."""
+        return self.dictionary_V[: self.decoder_rows].nonzero()[:, 0]
+
+    def further_senses(self) -> Tensor:
+        """The dimensions [W, M - 1] that each row of the decoder has beside its own, -1 where it has none."""
+        appended = self.word_V[self.decoder_rows :]
+        each = int(torch.bincount(appended).max()) if len(appended) else 0
+        further_WM = self.word_V.new_full((self.decoder_rows, each), -1)
+        if each:  # the senses of one word follow each other
+            further_WM[appended[::each]] = (
+                (torch.arange(len(appended)) + self.decoder_rows).view(-1, each).to(appended.device)
+            )
+        return further_WM
+
+    def kept_words(self) -> Tensor:
+        """Rows of the decoder that have a dimension which was not removed."""
+        return torch.bincount(self.word_V[self.keep_V], minlength=self.decoder_rows) > 0
+
+    def expand(self, word_V: Tensor, sense_V: Tensor) -> None:
+        """Give expanded words a dimension for each sense, alike in everything but the name.
+
+        `word_V` is the word of every dimension, `sense_V` which of the word's senses it is, from 0.
+        """
+        for name in ("dictionary_V", "function_V", "keep_V", "special_V", "begins_V", "wordlike_V"):
+            setattr(self, name, getattr(self, name)[word_V])
+        self.word_V = word_V.clone()
+        self.surfaces = [self.surfaces[j] for j in word_V.tolist()]
+        split = torch.bincount(word_V)[word_V] > 1
+        numbers = torch.where(split, sense_V + 1, 0).tolist()
+        self.names = [f"{w}#{n}" if n else w for w, n in zip(self.surfaces, numbers, strict=True)]
+        self._by_surface = None
 
     def valid(self, input_ids_BL: Tensor, attention_mask_BL: Tensor) -> Tensor:
         """Positions [B, L] that stand for text: neither padding nor special tokens."""
@@ -204,10 +241,10 @@ class Lexicon(nn.Module):
         word's beginning have neighbours too, for where they stand alone: byte-level text starts unmarked.
         """
         direction_VH = F.normalize(E_VH.float(), dim=-1)
-        V = self.vocab_size
+        V = len(E_VH)
         licence_VK = torch.full((V, STATIC_LICENCES), -1, dtype=torch.int32, device=E_VH.device)
-        licence_VK[:, 0] = torch.where(self.dictionary_V, torch.arange(V, device=E_VH.device), -1)
-        whole_W = (self.dictionary_V & self.begins_V).nonzero()[:, 0]
+        licence_VK[:, 0] = torch.where(self.dictionary_V[:V], torch.arange(V, device=E_VH.device), -1)
+        whole_W = (self.dictionary_V & self.begins_V)[:V].nonzero()[:, 0]
         neighbours = max(0, min(STATIC_LICENCES - 1, len(whole_W) - 1))
         words_D = self.words()
         for start in range(0, len(words_D), chunk):

@@ -1,7 +1,7 @@
 """A model folder: safetensors and JSON only, written whole or not at all.
 
 config.json         everything but weights (LexicalConfig)
-model.safetensors   gate, head, pooling, lexicon with the edits' keep mask
+model.safetensors   gate, head, pooling, lexicon with the edits' keep mask, directions of senses
 backbone/           the fine-tuned masked LM as an ordinary Hugging Face folder, with the tokenizer
 frozen/             the licensing LM, in licensed-contextual models only
 """
@@ -53,6 +53,7 @@ def load(name: str | Path, revision: str = "main") -> LexicalSAE:
     config = _read_config(folder)
     backbone, tokenizer = _whole_mlm(folder / "backbone"), load_tokenizer(folder / "backbone")
     backbone.name, backbone.revision = config.backbone.name, config.backbone.revision
+    _require_words(config, backbone.vocab_size, folder)
     lexicon = Lexicon.from_tokenizer(tokenizer, backbone.vocab_size, lexicon_spec(config))
     model = assemble(config, backbone, lexicon, tokenizer)
     own = _read_tensors(folder / "model.safetensors")
@@ -169,6 +170,12 @@ def _read_config(folder: Path) -> LexicalConfig:
     except ValueError as problem:  # not JSON, not UTF-8, or not a config
         reason = " ".join(str(problem).split())[:200]
         raise ModelError(f"{path} is damaged: {reason}; save the model again") from problem
+
+
+def _require_words(config: LexicalConfig, vocab_size: int, folder: Path) -> None:
+    words = config.senses.token_ids if config.senses is not None else []
+    if len(set(words)) < len(words) or not set(words) <= set(range(vocab_size)):
+        raise ModelError(f"{folder}/config.json is damaged: senses of unknown words; save the model again")
 
 
 def _newer(version: object) -> bool:
