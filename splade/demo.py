@@ -25,6 +25,7 @@ from splade.data.rows import Texts
 from splade.evaluation.reference import bag_of_words
 from splade.inference import Explanation, Prediction, Predictor
 from splade.intervene import suppress_token_globally
+from splade.models.lexical_sae import LexicalSAE
 from splade.pipelines import Results, train, write_json
 from splade.render import terminal
 from splade.report.demo import demo_page
@@ -44,6 +45,7 @@ def run(output: Path, console: Console, seed: int = 0) -> Results:
     test, learned = trained.dataset.test, trained.dataset.train
     assert isinstance(test, Texts)
     assert isinstance(learned, Texts)
+    assert isinstance(trained.model, LexicalSAE)
     results = {**trained.results, "reference": asdict(bag_of_words(trained.dataset))}
     _print_figures(console, results)
     predictor = Predictor(trained.model)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.utils.validation import check_is_fitted
 
 from splade.circuits.metrics import entity_scores
@@ -22,7 +23,7 @@ from splade.config.load import load_config
 from splade.data.datasets import divide
 from splade.data.rows import Dataset, Sentences, Texts
 from splade.data.tagging import OUTSIDE, parse_tag, to_bio
-from splade.errors import DataError
+from splade.errors import ConfigError, DataError
 from splade.inference import Explanation, Flip, Predictor
 from splade.inference.reading import Input
 from splade.mechanistic.attribution import Method
@@ -89,8 +90,11 @@ class _Lexical(BaseEstimator):  # type: ignore[misc]
                 **(self.settings or {}),
             }
         )
+        if config.recipe == "dense":
+            raise ConfigError("a dense model has no words to explain a prediction by: choose another recipe")
         dataset = divide(dataset, None, self.validation_share, self.seed)
         model, history = fit(config, dataset, Progress(Console(stderr=True) if self.verbose else None))
+        assert isinstance(model, LexicalSAE)
         self.history_ = history
         self._adopt(model)
 
@@ -104,24 +108,31 @@ class _Lexical(BaseEstimator):  # type: ignore[misc]
 
 
 class LexicalClassifier(ClassifierMixin, _Lexical):  # type: ignore[misc]
-    """A text classifier whose every prediction is an exact sum of named words; X is a list of texts."""
+    """A text classifier whose every prediction is an exact sum of named words; X is a list of texts.
+
+    Texts may have several labels: y is then a matrix of zeros and ones, or a list of labels for each text.
+    """
 
     def fit(self, X: Sequence[str], y: Sequence[Any] | NDArray[Any]) -> LexicalClassifier:
         """Learn from texts and their labels, strings or numbers."""
-        texts, labels = list(X), np.asarray(y)
-        if len(texts) != len(labels):
-            raise DataError(f"{len(texts)} texts but {len(labels)} labels: give one label a text")
-        classes, ids = np.unique(labels, return_inverse=True)
+        texts, (classes, ids) = list(X), _classes(y)
+        if len(texts) != len(ids):
+            raise DataError(f"{len(texts)} texts but {len(ids)} labels: give one label a text")
         if len(classes) < 2:
             raise DataError("training needs two classes and has one: add texts of another")
         names = [str(name) for name in classes.tolist()]
-        self._learn(Dataset("texts", "classification", names, Texts(texts, ids.tolist())))
+        several = ids.ndim == 2
+        sets = [np.flatnonzero(row).tolist() for row in ids] if several else []
+        rows = Texts(texts, [] if several else ids.tolist(), sets)
+        self._learn(Dataset("texts", "classification", names, rows))
         self.classes_ = classes
         return self
 
     def predict(self, X: Sequence[str]) -> NDArray[Any]:
-        """The most probable class of each text."""
+        """The most probable class of each text, or zeros and ones [n, C] where texts have several labels."""
         probabilities = self.predict_proba(X)
+        if self.model_.config.multi_label:
+            return (probabilities >= 0.5).astype(int)
         best: NDArray[Any] = self.classes_[probabilities.argmax(1)]
         return best
 
@@ -130,6 +141,14 @@ class LexicalClassifier(ClassifierMixin, _Lexical):  # type: ignore[misc]
         found = self._predictor().predict(list(X))
         names = self.model_.config.label_names
         return np.array([[p.probabilities[name] for name in names] for p in found]).reshape(-1, len(names))
+
+    def score(
+        self, X: Sequence[str], y: Sequence[Any] | NDArray[Any], sample_weight: Sequence[float] | None = None
+    ) -> float:
+        """Accuracy; of whole sets of labels where texts have several."""
+        if self._predictor().model.config.multi_label:
+            y = _classes(y, self.classes_)[1]
+        return float(super().score(X, y, sample_weight))
 
     def counterfactual(self, text: str) -> Flip:
         """The smallest set of words whose removal changes the prediction."""
@@ -158,3 +177,19 @@ class LexicalTagger(_Lexical):
     def score(self, X: Sequence[Sequence[str]], y: Sequence[Sequence[str]]) -> float:
         """Micro F1 of entities."""
         return entity_scores(self.predict(X), [to_bio(row) for row in y])["micro"].f1
+
+
+def _classes(
+    y: Sequence[Any] | NDArray[Any], known: NDArray[Any] | None = None
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The classes, and the id of each text's label or zeros and ones [n, C] for its several labels."""
+    if len(y) and all(isinstance(labels, list | tuple | set | frozenset) for labels in y):
+        lengths = {len(labels) for labels in y}
+        if len(lengths) > 1 or not {*(label for labels in y for label in labels)} <= {0, 1}:
+            binarizer = MultiLabelBinarizer(classes=known).fit(y)
+            return binarizer.classes_, binarizer.transform(y)
+    matrix = np.asarray(y)
+    if matrix.ndim == 2:
+        return np.arange(matrix.shape[1]), matrix.astype(int)
+    classes, ids = np.unique(matrix, return_inverse=True)
+    return classes, ids

@@ -1,72 +1,106 @@
-"""From a config to a model folder: data -> model -> training -> evaluation -> records.
+"""From a config to a model folder: data -> model -> training -> evaluation -> records; and runs of runs.
 
-The folder is a model (`LexicalSAE.from_pretrained`) with its records beside it:
+The folder of a run is a model (`LexicalSAE.from_pretrained`) with its records beside it:
 
-results.json     everything measured
+results.json     everything measured so far; `complete` says that nothing is missing
 training.yaml    the settings, resolved
+rows.json        of a run in an experiment: right, found and there for every measured row
+
+An experiment is a folder of runs, VARIANT/seed-N, with the results.json of all of them, which is written
+anew after each. A run that is complete is not repeated; one that was interrupted continues.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import platform
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-import torch
 import yaml
 
 from splade.config.schema import ExperimentConfig
-from splade.data.datasets import load_dataset
+from splade.data.datasets import EMBEDDED, load_dataset
+from splade.data.hub import NAMED, find_named, load_named, sample_test
 from splade.data.rows import Dataset, Sentences, Texts
-from splade.errors import DataError
+from splade.errors import ConfigError, DataError
+from splade.evaluation.experiment import Experiment, Results, Run, changed, perform
 from splade.evaluation.frozen import find_frozen
+from splade.evaluation.records import environment, read_json, write_json
+from splade.evaluation.rowwise import row_counts
 from splade.evaluation.suite import evaluate
+from splade.models.dense import DenseModel
 from splade.models.frozen import FrozenLM
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.saving import require_place
+from splade.training.checkpoint import Checkpoints
 from splade.training.fit import fit
 from splade.training.progress import Progress
 
-Results = dict[str, Any]
+__all__ = [
+    "Results",
+    "Trained",
+    "environment",
+    "evaluate_saved",
+    "load",
+    "run_ablation",
+    "run_bcos_ablation",
+    "run_experiment",
+    "run_multi_dataset",
+    "run_ner",
+    "train",
+    "write_json",
+]
+
+Model = LexicalSAE | DenseModel
 
 
 @dataclass(frozen=True)
 class Trained:
     """A trained model, what it learned from, and what was measured of it."""
 
-    model: LexicalSAE
+    model: Model
     dataset: Dataset
     results: Results
 
 
-def train(config: ExperimentConfig, output: Path, progress: Progress) -> Trained:
-    """Train on `config.data`, evaluate on its test rows (validation rows without any), write `output`."""
+def train(config: ExperimentConfig, output: Path, progress: Progress, resume: bool = False) -> Trained:
+    """Train on `config.data`, evaluate on its test rows (validation rows without any), write `output`.
+
+    With `resume` a run to the same place that was interrupted continues.
+    """
     start = time.perf_counter()
-    require_place(output)
-    dataset = _load(config)
+    if config.recipe != "dense":  # which leaves records alone
+        require_place(output)
+    dataset = load(config)
     progress.line(_introduction(dataset))
-    model, history = fit(config, dataset, progress, on_best=lambda best: best.save_pretrained(output))
-    train_seconds = time.perf_counter() - start
-    split, rows = _measured_split(dataset)
+    checkpoints = _checkpoints(config, output)
+    if checkpoints is not None and not resume:
+        checkpoints.clear()
+    model, history = fit(config, dataset, progress, lambda best: _keep(best, output), checkpoints)
     results: Results = {
+        "complete": False,
         "task": dataset.task,
         "dataset": dataset.name,
         "labels": dataset.label_names,
         "rows": {name: len(part) for name, part in dataset.splits().items()},
         "model": _about_model(model),
-        **_evaluate(model, rows, find_frozen(model), progress),
-        "measured_on": split,
+        "settings": config.model_dump(mode="json"),
         "history": [asdict(epoch) for epoch in history.epochs],
+        "timing": {"train_seconds": time.perf_counter() - start},
+        "environment": environment(),
     }
-    results["timing"] = {"train_seconds": train_seconds, "evaluate_seconds": results.pop("seconds")}
-    results["environment"] = environment()
-    write_json(output / "results.json", results)
-    settings = yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False)
+    output.mkdir(parents=True, exist_ok=True)
+    settings = yaml.safe_dump(results["settings"], sort_keys=False)
     (output / "training.yaml").write_text(settings, encoding="utf-8")
+    write_json(output / "results.json", results)  # before what may fail
+    results["measured_on"], rows = _measured_split(dataset)
+    found = _evaluate(model, rows, _frozen(model), progress)
+    results["timing"]["evaluate_seconds"] = found.pop("seconds")
+    results |= {**found, "complete": True}
+    write_json(output / "results.json", results)
+    if checkpoints is not None:
+        checkpoints.clear()
     return Trained(model, dataset, results)
 
 
@@ -76,7 +110,13 @@ def evaluate_saved(
     """Measure a saved model on the test rows of a dataset, or on all rows of a lone file."""
     names = model.config.label_names
     dataset = load_dataset(
-        path, text=text, label=label, task=model.config.task, validation_share=0, labels=names
+        path,
+        text=text,
+        label=label,
+        task=model.config.task,
+        multi_label=model.config.multi_label,
+        validation_share=0,
+        labels=names,
     )
     rows = dataset.test or dataset.train
     found = _evaluate(model, rows, find_frozen(model), progress)
@@ -86,42 +126,91 @@ def evaluate_saved(
     return {**about, "rows": {"test": len(rows)}, **found, "timing": timing, "environment": environment()}
 
 
-def write_json(path: Path, values: Results) -> None:
-    """Write a file whole or not at all."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    fresh.write_text(json.dumps(values, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    fresh.replace(path)
+def run_experiment(
+    config: ExperimentConfig, output: Path, progress: Progress, seeds: Sequence[int] = ()
+) -> Results:
+    """Train and measure once for each seed (those given, else of the config); means over them."""
+    return _perform(Experiment("experiment", {config.recipe: config}), output, progress, seeds)
 
 
-def environment() -> dict[str, object]:
-    """What a measured figure depends on besides the code."""
-    import transformers
-
-    return {
-        "python": platform.python_version(),
-        "torch": str(torch.__version__),
-        "transformers": transformers.__version__,
-        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU",
-        "threads": torch.get_num_threads(),
-    }
+def run_ner(config: ExperimentConfig, output: Path, progress: Progress, seeds: Sequence[int] = ()) -> Results:
+    """The same for tagging: a dataset for another task is refused."""
+    tagging = changed(config, {"data.task": "tagging"})
+    return _perform(Experiment("tagging", {config.recipe: tagging}), output, progress, seeds)
 
 
-def _load(config: ExperimentConfig) -> Dataset:
-    data = config.data
-    return load_dataset(
-        data.path,
+def run_ablation(
+    config: ExperimentConfig, output: Path, progress: Progress, seeds: Sequence[int] = ()
+) -> Results:
+    """Recipes side by side with equal data and budget, each tested against the config's own.
+
+    They are those of the key `recipes`, or else baseline, dense and the config's own.
+    """
+    names = [*(config.recipes or ["baseline", "dense"]), config.recipe]
+    variants = {name: changed(config, {"recipe": name}) for name in names}
+    return _perform(Experiment("ablation", variants, config.recipe), output, progress, seeds)
+
+
+def run_bcos_ablation(
+    config: ExperimentConfig, output: Path, progress: Progress, seeds: Sequence[int] = ()
+) -> Results:
+    """A B-cos head beside the ReLU head, all else equal."""
+    variants = {name: changed(config, {"model.head": name}) for name in ("bcos", "relu_mlp")}
+    return _perform(Experiment("heads", variants, "relu_mlp"), output, progress, seeds)
+
+
+def run_multi_dataset(
+    config: ExperimentConfig, output: Path, progress: Progress, seeds: Sequence[int] = ()
+) -> Results:
+    """One experiment for each of the key `datasets`; one that fails is noted, and the others run."""
+    if not config.datasets:
+        raise ConfigError("no datasets are given; write names or paths, such as `datasets: [sst2, imdb]`")
+    variants = {name: changed(config, _dataset(name)) for name in config.datasets}
+    return _perform(Experiment("datasets", variants, keep_going=True), output, progress, seeds)
+
+
+def load(config: ExperimentConfig) -> Dataset:
+    """The rows that a config names, from the hub, a file, a folder or an embedded corpus."""
+    data, name = config.data, config.data.dataset_name
+    if name in NAMED:
+        sizes = (data.train_samples, data.test_samples, data.validation_share)
+        dataset = load_named(str(name), data.revision, *sizes, seed=config.seed)
+        if data.task not in (None, dataset.task):
+            raise ConfigError(f"{name} is for {dataset.task}, not {data.task}; leave the task out")
+        return dataset
+    if name is not None and name not in EMBEDDED:
+        find_named(name)
+    dataset = load_dataset(
+        name or data.path,
         text=data.text,
         label=data.label,
         task=data.task,
-        limit=data.limit,
+        multi_label=data.multi_label,
+        limit=None if data.train_samples == -1 else data.train_samples,
         validation_share=data.validation_share,
         seed=config.seed,
     )
+    return sample_test(dataset, data.test_samples, config.seed)
+
+
+# --- one run -------------------------------------------------------------------------------------------
 
 
 def _introduction(dataset: Dataset) -> str:
     sizes = ", ".join(f"{len(rows):,} {name}" for name, rows in dataset.splits().items())
     return f"{dataset.name}: {sizes} rows, {len(dataset.label_names)} labels"
+
+
+def _checkpoints(config: ExperimentConfig, output: Path) -> Checkpoints | None:
+    """Beside the folder, which every better model replaces whole."""
+    every = config.training.checkpoint_every
+    return Checkpoints(output.with_name(f"{output.name}.checkpoints")) if every else None
+
+
+def _keep(model: Model, output: Path) -> None:
+    """The model on disk; a dense one is for comparison only, and of it the figures are kept."""
+    if isinstance(model, LexicalSAE):
+        model.save_pretrained(output)
 
 
 def _measured_split(dataset: Dataset) -> tuple[str, Texts | Sentences]:
@@ -135,18 +224,49 @@ def _measured_split(dataset: Dataset) -> tuple[str, Texts | Sentences]:
     )
 
 
-def _evaluate(
-    model: LexicalSAE, rows: Texts | Sentences, frozen: FrozenLM | None, progress: Progress
-) -> Results:
+def _frozen(model: Model) -> FrozenLM | None:
+    return find_frozen(model) if isinstance(model, LexicalSAE) else None
+
+
+def _evaluate(model: Model, rows: Texts | Sentences, frozen: FrozenLM | None, progress: Progress) -> Results:
     with progress.task("evaluation", len(rows)) as advance:
         found = evaluate(model, rows, frozen, advance=advance).to_dict()
     del found["rows"]  # the caller says how many rows each split has
     return found
 
 
-def _about_model(model: LexicalSAE) -> Results:
+def _about_model(model: Model) -> Results:
     return {
         "backbone": model.config.backbone.name,
-        "honesty": model.config.honesty,
+        "honesty": model.config.honesty if isinstance(model, LexicalSAE) else None,
         "parameters": sum(p.numel() for p in model.parameters()),
     }
+
+
+# --- several runs --------------------------------------------------------------------------------------
+
+
+def _perform(experiment: Experiment, output: Path, progress: Progress, seeds: Sequence[int]) -> Results:
+    return perform(
+        experiment, output, seeds, lambda config, place: _run(config, place, progress), progress.line
+    )
+
+
+def _run(config: ExperimentConfig, place: Path, progress: Progress) -> Run:
+    """Train, measure and count the rows; continues where the same run was interrupted."""
+    begun, settings = place.with_name(f".{place.name}.begun.json"), config.model_dump(mode="json")
+    resume = read_json(begun) == settings
+    write_json(begun, settings)
+    (place / "rows.json").unlink(missing_ok=True)
+    trained = train(config, place, progress, resume)
+    _, rows = _measured_split(trained.dataset)
+    counts = row_counts(trained.model, rows)
+    write_json(place / "rows.json", counts)
+    begun.unlink()
+    return Run(trained.results, counts)
+
+
+def _dataset(name: str) -> dict[str, str | None]:
+    """The settings that stand for a name or a path."""
+    known = name in NAMED
+    return {"data.dataset_name": name if known else None, **({} if known else {"data.path": name})}

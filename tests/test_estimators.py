@@ -15,7 +15,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from splade import LexicalClassifier, LexicalTagger
 from splade.errors import ConfigError, DataError
-from tests.tiny import tiny_backbone, tiny_tokenizer
+from splade.estimators import _classes
+from tests.tiny import SENTENCES, tiny_backbone, tiny_model, tiny_tokenizer
 
 GOOD, BAD = ("charming", "clever", "lovely", "helpful"), ("slow", "tedious", "broken", "late")
 TEXTS = [f"the film was {w}" for w in GOOD + BAD] + [f"a {w} hotel in Paris" for w in GOOD + BAD]
@@ -42,7 +43,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::splade.models.backbone.Untraine
 
 
 def test_fit_predict_score_and_explain(backbone: str, tmp_path: Path) -> None:
-    fitted = estimator(backbone, epochs=8).fit(TEXTS, LABELS)
+    fitted = estimator(backbone, epochs=24).fit(TEXTS, LABELS)
     assert fitted.score(TEXTS, LABELS) > 0.8
     assert list(fitted.classes_) == ["down", "up"]
     proba = fitted.predict_proba(TEXTS)
@@ -124,3 +125,43 @@ def test_the_tagger_reads_any_scheme_and_scores_entities(backbone: str) -> None:
 def test_sentences_and_tags_of_different_lengths_are_refused(backbone: str) -> None:
     with pytest.raises(DataError, match="one tag"):
         LexicalTagger(model=backbone).fit([["a", "b"]], [["O"]])
+
+
+# --- several labels a text --------------------------------------------------------------------------------
+
+TOPICS = [{"good", "film"}, {"film"}, {"hotel"}, set(), {"good", "hotel"}]
+
+
+def test_labels_in_lists_and_in_a_matrix_are_the_same_classes() -> None:
+    classes, listed = _classes([sorted(labels) for labels in TOPICS])
+    assert classes.tolist() == ["film", "good", "hotel"]
+    assert listed.tolist() == [[1, 1, 0], [1, 0, 0], [0, 0, 1], [0, 0, 0], [0, 1, 1]]
+    columns, matrix = _classes(listed)
+    assert columns.tolist() == [0, 1, 2]
+    assert (matrix == listed).all()
+    assert (_classes(listed.tolist())[1] == listed).all(), "scikit-learn takes lists of zeros and ones too"
+    assert (_classes(TOPICS)[1] == listed).all()
+    ordered, swapped = _classes(TOPICS, np.array(["hotel", "film", "good"]))
+    assert ordered.tolist() == ["hotel", "film", "good"]
+    assert (swapped == listed[:, [2, 0, 1]]).all()
+
+
+def test_several_labels_are_predicted_and_scored_as_a_matrix() -> None:
+    fitted = LexicalClassifier(batch_size=4)
+    model = tiny_model(classes=4, seed=11, opened=25)
+    model.config.multi_label = True
+    fitted._adopt(model)
+    found, proba = fitted.predict(SENTENCES), fitted.predict_proba(SENTENCES)
+    assert found.shape == proba.shape == (len(SENTENCES), 4)
+    assert (found == (proba >= 0.5)).all()
+    assert set(found.sum(1).tolist()) != {1}
+    names = [[name for name, has in zip(fitted.classes_, row, strict=True) if has] for row in found]
+    assert fitted.score(SENTENCES, found) == fitted.score(SENTENCES, names) == 1.0
+    wrong = found.copy()
+    wrong[0, 0] = 1 - wrong[0, 0]
+    assert fitted.score(SENTENCES, wrong) == pytest.approx(1 - 1 / len(SENTENCES))
+
+
+def test_a_dense_model_is_refused_before_training(backbone: str) -> None:
+    with pytest.raises(ConfigError, match="choose another recipe"):
+        LexicalClassifier(model=backbone, settings={"recipe": "dense"}).fit(TEXTS, LABELS)

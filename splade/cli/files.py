@@ -72,7 +72,11 @@ def export(dataset: Dataset, folder: Path) -> None:
     if folder.exists() and (folder.is_file() or any(folder.iterdir())):
         raise ConfigError(f"{folder} is not empty; name a new folder to --export")
     for name, rows in dataset.splits().items():
-        if isinstance(rows, Texts):
+        if isinstance(rows, Texts) and rows.label_sets:
+            several = ([dataset.label_names[i] for i in ids] for ids in rows.label_sets)
+            pairs_of = zip(rows.texts, several, strict=True)
+            emit(({"text": text, "labels": found} for text, found in pairs_of), folder / f"{name}.jsonl")
+        elif isinstance(rows, Texts):
             names = (dataset.label_names[label] for label in rows.labels)
             pairs = zip(rows.texts, names, strict=True)
             emit(({"text": text, "label": label} for text, label in pairs), folder / f"{name}.jsonl")

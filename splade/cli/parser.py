@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from splade import __version__
-from splade.cli import verbs
+from splade.cli import adapt, verbs
 
 EXAMPLES = {
     "demo": """
@@ -17,7 +17,9 @@ EXAMPLES = {
   lexical-sae train --data reviews --output model
   lexical-sae train --data tickets.csv --text body --label team --epochs 4 --output model
   lexical-sae train --config run.yaml --set training.learning_rate=3e-4 --output model
+  lexical-sae train --config run.yaml --output model --resume
   lexical-sae train --settings""",
+    "adapt": adapt.EXAMPLES.rstrip(),
     "predict": """
   lexical-sae predict model "The staff were kind."
   lexical-sae predict model --input tickets.csv --text body --output labels.csv
@@ -67,6 +69,7 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
     _demo(verb("demo", verbs.demo, "Train, explain and repair a small model: the whole tour in minutes."))
     _train(verb("train", verbs.train, "Train a model: on a file, a folder or an embedded corpus."))
+    adapt.options(verb("adapt", adapt.adapt, adapt.DESCRIPTION))
     _predict(verb("predict", verbs.predict, "Label texts: JSON lines, CSV, Parquet or a table."))
     _explain(verb("explain", verbs.explain, "Explain predictions: the words that sum to each of them."))
     _evaluate(verb("evaluate", verbs.evaluate, "Measure a model: quality, exactness, honesty of its words."))
@@ -97,6 +100,7 @@ def _train(add: Adder) -> None:
     add("--limit", type=int, metavar="N", help="use only N training rows, sampled by class")
     add("--config", metavar="FILE", help="settings in YAML; options here come before them")
     add("--model", metavar="NAME", help="masked LM: embedded name (default), folder or hub id")
+    add("--recipe", metavar="NAME", help="default, cis, lexical-sae, cajt, ltt, baseline or dense")
     add("--honesty", metavar="MODE", help="grounded (default), free, licensed-static, licensed-contextual")
     add("--target-active", type=int, metavar="N", help="active words per text (default: 100)")
     add("--epochs", type=int, metavar="N", help="passes over the training rows, at most")
@@ -108,6 +112,7 @@ def _train(add: Adder) -> None:
         metavar="FOLDER",
         help="model, results and report (default: results/experiment)",
     )
+    add("--resume", action="store_true", help="continue a run to this output that was interrupted")
     add("--settings", action="store_true", help="list every setting with its default, then stop")
 
 

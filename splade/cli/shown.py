@@ -19,6 +19,10 @@ def prediction(row: Row) -> Row:
     if "tags" in row:
         pairs = zip(row["words"], row["tags"], strict=True)
         return {"tagged": " ".join(word if tag == "O" else f"{word}/{tag}" for word, tag in pairs)}
+    if "labels" in row:
+        found = [f"{name} {percent(row['probabilities'][name])}" for name in row["labels"]]
+        text = f"{row['text']} (cut)" if row["truncated"] else row["text"]
+        return {"labels": ", ".join(found) or "none", "text": text}
     shown = {"prediction": row["prediction"], "probability": percent(row["probability"]), "text": row["text"]}
     return {**shown, "text": f"{row['text']} (cut)"} if row["truncated"] else shown
 
@@ -47,13 +51,11 @@ def settings() -> list[list[str]]:
 def measured(results: Mapping[str, Any]) -> Row:
     """The figures of a training or evaluation run."""
     split = results.get("measured_on", "test")
-    active = results["active_words"]
     return {
         "data": f"{results['dataset']}, {results['rows'][split]:,} {split} rows",
         **_quality(results),
-        "active_words": f"{active['mean']:.1f} on average, {active['max']:,} at most",
-        "largest_residual": f"{results['dla']['max_relative_residual']:.1e}",
-        **_honesty(results["dictionary"]),
+        "calibration_error": percent(results["ece"]),
+        **(_words(results) if "dictionary" in results else {}),
     }
 
 
@@ -82,9 +84,21 @@ def _quality(results: Mapping[str, Any]) -> Row:
     shown: Row = {name: percent(results["accuracy"])}
     if entities:
         shown["entity_f1"] = {kind: percent(scores["f1"]) for kind, scores in entities.items()}
+    elif "class_f1" in results:
+        averages = {"micro": results["f1"], "macro": results["macro_f1"]}
+        shown["label_f1"] = {name: percent(f1) for name, f1 in {**averages, **results["class_f1"]}.items()}
     else:
         shown["recall"] = {label: percent(share) for label, share in results.get("recall", {}).items()}
     return shown
+
+
+def _words(results: Mapping[str, Any]) -> Row:
+    active = results["active_words"]
+    return {
+        "active_words": f"{active['mean']:.1f} on average, {active['max']:,} at most",
+        "largest_residual": f"{results['dla']['max_relative_residual']:.1e}",
+        **_honesty(results["dictionary"]),
+    }
 
 
 def _honesty(words: Mapping[str, Any]) -> Row:

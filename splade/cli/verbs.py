@@ -28,7 +28,8 @@ SETTINGS = {  # options of `train` that stand for settings
     "text": "data.text",
     "label": "data.label",
     "task": "data.task",
-    "limit": "data.limit",
+    "limit": "data.train_samples",
+    "recipe": "recipe",
     "honesty": "honesty",
     "target_active": "target_active",
     "epochs": "training.epochs",
@@ -62,7 +63,7 @@ def train(options: Options) -> int:
     from splade import pipelines
     from splade.report.training import training_page
 
-    results = pipelines.train(config, output, progress()).results
+    results = pipelines.train(config, output, progress(), resume=options.resume).results
     write_text(output / "report.html", training_page(results))
     metrics(screen(), shown.measured(results))
     say(f'the model is in {output}; next: lexical-sae explain {shlex.quote(str(output))} "your text"')
@@ -255,7 +256,7 @@ def _show(options: Options, pairs: Iterable[Pair]) -> None:
         if flip:
             console.print(Text(f"\n{flip_sentence(flip)}"), soft_wrap=True)
     if not shown:
-        say("no entity was found, so there is nothing to explain; --class NAME explains every word")
+        say("no entity or label was found, so there is nothing to explain; --class NAME explains every word")
 
 
 def _draw(options: Options, pairs: Sequence[Pair]) -> None:

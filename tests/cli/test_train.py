@@ -69,7 +69,7 @@ def test_unusable_settings_are_named(refused, tmp_path) -> None:
     assert "key=value" in refused("train", "--set", "epochs", *output)
     assert "not YAML" in refused("train", "--set", "seed=[1", *output)
     assert "honesty" in refused("train", "--honesty", "perfect", *output)
-    assert "data.limit" in refused("train", "--limit", "0", *output)
+    assert "data.train_samples" in refused("train", "--limit", "0", *output)
     config = tmp_path / "run.yaml"
     config.write_text("seed: [")
     assert "not YAML" in refused("train", "--config", config, *output)

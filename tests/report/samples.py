@@ -9,14 +9,24 @@ SHORTCUT = "Bought this in Boston last week, and it does the job."
 
 def _epoch(number: int) -> dict[str, Any]:
     fall = 0.5**number
+    constrained = number > 0
     terms = {"ce": 0.6 * fall, "active": 60 + 200 * fall, "excess": fall, "outside": 0.04 + 0.3 * fall}
-    validation = {"score": 0.93 - 0.2 * fall, "active": 62 + 190 * fall, "outside": 0.045 + 0.3 * fall}
+    validation = {
+        "score": 0.93 - 0.2 * fall,
+        "ce": 0.25 + 0.5 * fall,
+        "active": 62 + 190 * fall,
+        "outside": 0.045 + 0.3 * fall,
+        "effective_vocabulary": 120 + 80 * fall,
+    }
     return {
         "epoch": number,
         "loss": 0.9 * fall,
         "terms": terms,
-        "multiplier": 1.5,
+        "phase": "constrained" if constrained else "warm-up",
+        "tau": 0.35 if constrained else None,
+        "multipliers": {"outside": 1.5, **({"ce": 0.8} if constrained else {})},
         "validation": validation,
+        "rate": 2e-4 * fall,
         "seconds": 21.5,
     }
 
@@ -55,6 +65,7 @@ def classification() -> dict[str, Any]:
             CASES["review"],
             explanation(SHORTCUT, {"fine": ("job", 0.4), "old": ("week", -0.2)}),
         ],
+        "settings": {"target_active": 100},
         "history": [_epoch(number) for number in range(4)],
         "timing": {
             "train_seconds": 86.2,
