@@ -113,14 +113,15 @@ def anchor(frozen_RV: Tensor, now_RV: Tensor) -> Tensor:
 # --- completeness: the circuit decides as the whole does --------------------------------------------------
 
 
-def completeness_ce(circuit_NC: Tensor, labels_N: Tensor, label_smoothing: float = 0.0) -> Tensor:
-    """Cross-entropy of the circuit's logits against the labels."""
-    return _mean(F.cross_entropy(circuit_NC, labels_N, reduction="none", label_smoothing=label_smoothing))
+def completeness_kl(full_NC: Tensor, circuit_NC: Tensor, several: bool = False) -> Tensor:
+    """KL(p_full ‖ p_circuit); the full decision is a constant.
 
-
-def completeness_kl(full_NC: Tensor, circuit_NC: Tensor) -> Tensor:
-    """KL(p_full ‖ p_circuit); the full decision is a constant."""
-    return _divergence(full_NC, circuit_NC)
+    Where `several` classes may hold, each is a decision of its own: the mean over them.
+    """
+    if not several:
+        return _divergence(full_NC, circuit_NC)
+    two_sided = (torch.stack([logits_NC, -logits_NC], -1) / 2 for logits_NC in (full_NC, circuit_NC))
+    return _divergence(*(pair_NC2.flatten(0, 1) for pair_NC2 in two_sided))
 
 
 # --- separation: classes have reasons of their own --------------------------------------------------------

@@ -2,7 +2,7 @@
 
 1. A `Scene` is one decided batch with what the terms read of it; attributions are made when read.
 2. `terms` evaluates the terms that the phase asks for; `loss` weighs them.
-3. `observe` moves the multipliers: of grounding by each batch, of cross-entropy by rows like those τ is from.
+3. `observe` moves the multipliers: of grounding by each step, of cross-entropy by rows like those τ is from.
 
 Legend: B documents, L positions, N rows, P active (row, word) pairs, Q reads, V vocabulary, C classes,
 K words the frozen LM would say at a position.
@@ -65,17 +65,24 @@ class Scene:
         return self.gate.theta()[self.rows.word_P]
 
     @cached_property
+    def explained_NC(self) -> Tensor:
+        """Of rows of 0 and 1: the gold classes, and where there is none the most probable one."""
+        likely_N = self.state.logits.argmax(-1)
+        likely_NC = torch.nn.functional.one_hot(likely_N, self.gold.shape[1]).to(self.gold)
+        return torch.where(self.gold.any(-1, keepdim=True), self.gold, likely_NC)
+
+    @cached_property
     def labels_N(self) -> Tensor:
-        """One gold class a row; of several, the first."""
-        return self.gold if self.gold.ndim == 1 else self.gold.argmax(-1)
+        """One explained class a row; of several, the first."""
+        return self.gold if self.gold.ndim == 1 else self.explained_NC.argmax(-1)
 
     @cached_property
     def attribution_P(self) -> Tensor:
-        """What each word adds to the gold class, or classes, with gradient."""
+        """What each word adds to the explained class, or classes, with gradient."""
         if self.gold.ndim == 1:
             return compute_attribution_tensor(self.state, self.gold).amount
         every_PC = compute_attribution_tensor(self.state).amount
-        return (every_PC * self.gold[self.rows.row_P]).sum(-1)
+        return (every_PC * self.explained_NC[self.rows.row_P]).sum(-1)
 
     @cached_property
     def circuit_NC(self) -> Tensor:
@@ -90,7 +97,7 @@ def _completeness_ce(scene: Scene) -> Tensor:
 
 
 def _completeness_kl(scene: Scene) -> Tensor:
-    return losses.completeness_kl(scene.state.logits, scene.circuit_NC)
+    return losses.completeness_kl(scene.state.logits, scene.circuit_NC, several=scene.gold.ndim == 2)
 
 
 def _separation_cosine(scene: Scene) -> Tensor:
@@ -249,7 +256,7 @@ class Objective:
         return torch.stack([weight * scaled[name] for name, weight in self.recipe.terms.items()]).sum()
 
     def observe(self, terms: Terms) -> None:
-        """Move the multiplier of grounding by what this batch showed."""
+        """Move the multiplier of grounding by what this step showed."""
         if self.grounding is not None and "outside" in terms:
             self.grounding.update(terms["outside"])
 

@@ -1,7 +1,9 @@
 """The loss of a prediction, and what a class weighs in it: one place for one label a row and for several.
 
 One label a row: cross-entropy of the softmax. Several: binary cross-entropy of each class's sigmoid, its mean
-over classes. A class's weight multiplies the loss of the rows that have the class.
+over classes. A class's weight multiplies the loss of the rows that have the class, smoothed or not: were the
+smoothed part weighted by each class's own weight, as torch does it, a rare class would be the best guess for
+rows of a common one.
 
 Legend: N rows, C classes.
 """
@@ -30,9 +32,13 @@ def prediction_loss(
     if not len(logits_NC):
         return logits_NC.sum()
     if labels_N.ndim == 1:
-        return F.cross_entropy(logits_NC, labels_N, class_weights_C, label_smoothing=label_smoothing)
-    target_NC = labels_N.to(logits_NC.dtype) * (1 - label_smoothing) + label_smoothing / 2
-    return F.binary_cross_entropy_with_logits(logits_NC, target_NC, pos_weight=class_weights_C)
+        loss_N = F.cross_entropy(logits_NC, labels_N, reduction="none", label_smoothing=label_smoothing)
+        weight_N = torch.ones_like(loss_N) if class_weights_C is None else class_weights_C[labels_N]
+        return (weight_N * loss_N).sum() / weight_N.sum()
+    label_NC = labels_N.to(logits_NC.dtype)
+    target_NC = label_NC * (1 - label_smoothing) + label_smoothing / 2
+    weight_NC = None if class_weights_C is None else 1 + label_NC * (class_weights_C - 1)
+    return F.binary_cross_entropy_with_logits(logits_NC, target_NC, weight_NC)
 
 
 def probabilities(logits_NC: Tensor, multi_label: bool, temperature: float = 1.0) -> Tensor:

@@ -98,7 +98,26 @@ def _words(results: Mapping[str, Any]) -> Row:
         "active_words": f"{active['mean']:.1f} on average, {active['max']:,} at most",
         "largest_residual": f"{results['dla']['max_relative_residual']:.1e}",
         **_honesty(results["dictionary"]),
+        **_faithfulness(results),
     }
+
+
+def _faithfulness(results: Mapping[str, Any]) -> Row:
+    """What removing words does to decisions; absent from the records of older versions."""
+    if not results.get("eraser"):
+        return {}
+    eraser, flips = results["eraser"][0], results["removability"]["at"]
+    tenth = next(circuit for circuit in results["completeness"] if circuit["fraction"] == 0.1)
+    return {
+        "comprehensiveness": _interval(eraser["aopc_comprehensiveness"]),
+        "sufficiency": _interval(eraser["aopc_sufficiency"]),
+        "same_by_a_tenth_of_words": percent(tenth["agreement"]),
+        "flips_without_words": {f"the top {at['k']}": percent(at["rate"]["mean"]) for at in flips},
+    }
+
+
+def _interval(found: Mapping[str, float]) -> str:
+    return f"{found['mean']:.3f} ({found['low']:.3f} to {found['high']:.3f})"
 
 
 def _honesty(words: Mapping[str, Any]) -> Row:

@@ -1,6 +1,7 @@
 """Do a row's few largest words decide as all of them do? The decisions of circuits, at several sizes.
 
 A circuit is the share `fraction` of a row's active words that add most, by size, to the predicted class.
+Classes are the gold ones; those whose rows the whole model never gets right have nothing to keep.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from splade.circuits.core import circuit_logits, hard_circuit_mask
 from splade.config.model import LexicalConfig
 from splade.data.encoding import Batch
 from splade.inference.rows import EncodedRows
-from splade.inference.scoring import LogitsFitter, quality
+from splade.inference.scoring import LogitsFitter, Quality, quality
 from splade.mechanistic.attribution import Attribution
 
 FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.5)
@@ -22,11 +24,15 @@ FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.5)
 
 @dataclass(frozen=True)
 class Completeness:
-    """Circuits of one size: their accuracy or F1, and the share of rows whose decision stays the same."""
+    """Circuits of one size: their accuracy or F1, and the share of rows whose decision stays the same.
+
+    `retention` is the circuits' recall of each gold class over the whole model's, or entity F1.
+    """
 
     fraction: float
     score: float
     agreement: float
+    retention: dict[str, float]
 
 
 class CompletenessFitter:
@@ -37,27 +43,45 @@ class CompletenessFitter:
     ) -> None:
         self._rows, self._config, self._fractions = rows, config, fractions
         self._logits = [LogitsFitter(rows, len(config.label_names)) for _ in fractions]
+        self._whole = LogitsFitter(rows, len(config.label_names))
         self._same, self._count = [0] * len(fractions), 0
 
     @torch.no_grad()
     def update(self, attribution: Attribution, batch: Batch) -> None:
         """Count the rows of one attribution to predicted classes."""
         state = attribution.state
-        predicted_N = state.logits.argmax(-1)
-        self._count += len(predicted_N)
+        self._count += state.rows.n_rows
+        self._whole.update(batch, state.logits)
         for i, fraction in enumerate(self._fractions):
             kept_P = hard_circuit_mask(state.rows, attribution.amount, fraction)
             logits_NC = circuit_logits(state, kept_P)
             self._logits[i].update(batch, logits_NC)
-            self._same[i] += int((logits_NC.argmax(-1) == predicted_N).sum())
+            self._same[i] += int(self._agree(logits_NC, state.logits).sum())
+
+    def _agree(self, circuit_NC: Tensor, full_NC: Tensor) -> Tensor:
+        """Which rows [N] have the same class, or the same set of classes."""
+        if self._config.multi_label:
+            return ((circuit_NC >= 0) == (full_NC >= 0)).all(-1)
+        return circuit_NC.argmax(-1) == full_NC.argmax(-1)
 
     def result(self) -> list[Completeness]:
         """The figures of everything counted so far, smallest circuits first."""
+        whole = self._quality(self._whole)
+        parts = [self._quality(fitter) for fitter in self._logits]
         return [
-            Completeness(
-                fraction,
-                quality(self._config, self._rows, fitter.result()).score,
-                same / max(self._count, 1),
-            )
-            for fraction, fitter, same in zip(self._fractions, self._logits, self._same, strict=True)
+            Completeness(fraction, part.score, same / max(self._count, 1), _retention(part, whole))
+            for fraction, part, same in zip(self._fractions, parts, self._same, strict=True)
         ]
+
+    def _quality(self, logits: LogitsFitter) -> Quality:
+        return quality(self._config, self._rows, logits.result())
+
+
+def _retention(part: Quality, whole: Quality) -> dict[str, float]:
+    kept = _by_class(part)
+    return {name: kept.get(name, 0.0) / score for name, score in _by_class(whole).items() if score > 0}
+
+
+def _by_class(found: Quality) -> dict[str, float]:
+    kinds = {name: score.f1 for name, score in found.entities.items() if name != "micro"}
+    return kinds or found.recall

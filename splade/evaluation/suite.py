@@ -22,8 +22,12 @@ from splade.config.model import LexicalConfig
 from splade.data.encoding import Batch, by_length
 from splade.data.rows import Sentences, Texts
 from splade.evaluation.completeness import Completeness, CompletenessFitter
+from splade.evaluation.eraser import Eraser, EraserFitter, Target
 from splade.evaluation.honesty import Honesty, HonestyFitter
 from splade.evaluation.identity import Identity, IdentityFitter
+from splade.evaluation.intervals import text_of_row
+from splade.evaluation.removability import Removability, RemovabilityFitter
+from splade.evaluation.separation import Separation, SeparationFitter
 from splade.inference.rows import EncodedRows, decide
 from splade.inference.scoring import LogitsFitter, Quality, quality
 from splade.mechanistic.attribution import compute_attribution_tensor
@@ -62,6 +66,9 @@ class Evaluation:
     active_words: ActiveWords | None
     dictionary: Honesty | None
     completeness: list[Completeness] | None
+    separation: Separation | None
+    eraser: list[Eraser] | None
+    removability: Removability | None
     seconds: float
 
     def to_dict(self) -> dict[str, Any]:
@@ -104,6 +111,9 @@ def evaluate(
         active_words=None if words is None else words.active(),
         dictionary=None if words is None else words.honesty.result(),
         completeness=None if words is None else words.completeness.result(),
+        separation=None if words is None else words.separation.result(),
+        eraser=None if words is None else [fitter.result() for fitter in words.eraser.values()],
+        removability=None if words is None else words.removability.result(),
         seconds=time.perf_counter() - start,
     )
 
@@ -112,14 +122,28 @@ class _WordsFitter:
     """What is measured of a model's words."""
 
     def __init__(self, model: LexicalSAE, rows: EncodedRows) -> None:
-        self.completeness = CompletenessFitter(rows, model.config)
+        config = model.config
+        targets: tuple[Target, ...] = ("predicted",) if config.multi_label else ("predicted", "gold")
+        self.completeness = CompletenessFitter(rows, config)
+        self.separation = SeparationFitter(model.lexicon.names, config.label_names)
+        self.removability = RemovabilityFitter("dla", config.multi_label)
+        self.eraser = {
+            target: EraserFitter("dla", target, config.multi_label, config.temperature) for target in targets
+        }
         self.honesty = HonestyFitter(model.lexicon, model.config.label_names)
         self.identity = IdentityFitter()
         self._vocab_size, self._active = model.lexicon.vocab_size, [torch.empty(0)]
 
     def update(self, state: CircuitState, batch: Batch, top_BLK: Tensor | None) -> None:
         """Count a decided batch."""
-        attribution = compute_attribution_tensor(state, state.logits.argmax(-1))
+        predicted_N, text_N = state.logits.argmax(-1), text_of_row(batch)
+        attribution = compute_attribution_tensor(state, predicted_N)
+        self.separation.update(attribution)
+        self.removability.update(state, attribution.amount, text_N)
+        self.eraser["predicted"].update(state, attribution.amount, predicted_N, text_N)
+        if "gold" in self.eraser:
+            gold = compute_attribution_tensor(state, batch.labels_N)
+            self.eraser["gold"].update(state, gold.amount, batch.labels_N, text_N)
         self.honesty.update(attribution, batch, top_BLK)
         self.identity.update(attribution)
         self.completeness.update(attribution, batch)

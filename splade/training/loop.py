@@ -6,7 +6,7 @@
    percentile becomes τ. Then the constrained objective, whose λ is moved by rows of the same kind.
 4. After each epoch validation rows are scored with the averaged weights, less what the epoch overspends of
    its budgets. The best epoch that ended in the second phase (of all, if none did) is restored at the end;
-   `patience` epochs without a better one end training.
+   `patience` epochs without a better one end training, but not before the second phase.
 5. Every so many steps all of this is written down, so that a killed run continues bit for bit.
 
 Legend: B documents, L positions, N rows, K = 100 words the frozen LM would say at a position.
@@ -17,6 +17,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
+import random
 import time
 from collections.abc import Callable
 from typing import Any
@@ -83,6 +84,8 @@ class Trainer:
         self.warmup_steps = self._warmup_steps()
         self.objective = self._objective(dataset)
         self.optimiser = optim.Optimiser(model, self._rates(), self.total_steps, self.objective.parameters())
+        held_out = range(0 if self.validation is None else len(self.validation))
+        self.look_order = random.Random(config.seed).sample(held_out, len(held_out))  # files may be sorted
         self.at = Position()
         self.best: dict[str, Tensor] | None = None
 
@@ -93,7 +96,7 @@ class Trainer:
             self._start()
         while self.at.epoch < self.settings.epochs:
             self._finish(self._epoch())
-            if self.at.epoch - 1 - self.at.improved >= self.settings.patience:
+            if not self._warming() and self.at.epoch - 1 - self.at.improved >= self.settings.patience:
                 break
         assert self.best is not None
         self.model.load_state_dict(self.best)
@@ -157,7 +160,7 @@ class Trainer:
         """For a range test: one step at the rate given; returns the loss before it."""
         self._ask_frozen()
         self._start()
-        self.model.train()
+        self._learn()
         batches = list(buckets(self.train.lengths, self.batch_size, self.config.seed))
         left = itertools.cycle(batches)
 
@@ -195,8 +198,7 @@ class Trainer:
 
     def _epoch(self) -> Epoch:
         start = time.perf_counter()
-        self.model.train()
-        self.model.backbone.train(self.settings.backbone_dropout)
+        self._learn()
         batches = list(
             buckets(self.train.lengths, self.batch_size, self.config.seed * 10_007 + self.at.epoch)
         )
@@ -230,20 +232,26 @@ class Trainer:
             seconds=time.perf_counter() - start,
         )
 
+    def _learn(self) -> None:
+        """Training mode: near misses of the gates are kept; the checkpoint's dropout only if asked for."""
+        self.model.train()
+        self.model.backbone.train(self.settings.backbone_dropout)
+
     def _step(self, group: list[list[int]]) -> None:
         """One optimiser step over the batches of a group."""
-        share = len(group)
+        seen: list[Terms] = []
         for indices in group:
-            batch = self.train.batch(indices)
-            terms = self._terms(batch)
+            terms = self._terms(self.train.batch(indices))
             loss = self.objective.loss(terms)
-            self.optimiser.backward(loss / share)
-            self.objective.observe(terms)
+            self.optimiser.backward(loss / len(group))
             self.at.add({"loss": loss, **terms})
+            seen.append({name: term.detach() for name, term in terms.items()})
         self.optimiser.step()
         self.at.steps += 1
+        means = {name: torch.stack([terms[name] for terms in seen]).mean() for name in seen[0]}
+        self.objective.observe(means)
         if self.recipe.constrained:
-            self._watch(terms)
+            self._watch(means)
 
     def _terms(self, batch: Batch) -> Terms:
         top_BLK = self.train.top_words(batch)
@@ -257,36 +265,38 @@ class Trainer:
 
     def _watch(self, terms: Terms) -> None:
         """Look at held-out rows: in the warm-up for τ, after it for λ."""
+        every = WATCH_EVERY if self.objective.constrained else max(1, self.warmup_steps // LOOKS)
+        look, off = divmod(self.at.steps, every)
         if self.objective.constrained:
-            if self.at.steps % WATCH_EVERY == 0:
-                self.objective.observe_accuracy(*self._held_out(terms))
+            if not off:
+                self.objective.observe_accuracy(*self._held_out(terms, look))
             return
-        if self.at.steps % max(1, self.warmup_steps // LOOKS) == 0:
-            self.at.noted.append(float(self._held_out(terms)[0]))
+        if not off:
+            self.at.noted.append(float(self._held_out(terms, look)[0]))
         if self.at.steps >= self.warmup_steps:
             self.at.tau = self._tau()
             self.objective.constrain(self.at.tau)
 
     def _tau(self) -> float:
-        classes = len(self.model.config.label_names)
+        # several labels: each class is a choice between two
+        classes = 2 if self.model.config.multi_label else len(self.model.config.label_names)
         if self.settings.target_accuracy is not None:
             return bound_of(self.settings.target_accuracy, classes)
         floor = max(smoothing_floor(self.settings.label_smoothing, classes), 1e-2)
         return threshold(self.at.noted, SLACK, floor)
 
     @torch.no_grad()
-    def _held_out(self, terms: Terms) -> tuple[Tensor, Tensor]:
-        """Cross-entropy and active words of the next few validation rows, or else of this batch."""
+    def _held_out(self, terms: Terms, look: int) -> tuple[Tensor, Tensor]:
+        """Cross-entropy and active words of the next few validation rows, or else of this step's."""
         if self.validation is None:
-            return terms["ce"].detach(), terms["active"]
+            return terms["ce"], terms["active"]
         count, size = len(self.validation), min(self.batch_size, len(self.validation))
-        start = self.at.steps * size
-        batch = self.validation.batch([(start + i) % count for i in range(size)])
+        # counted in looks: counted in steps, a size that divides the rows would show the same few each time
+        batch = self.validation.batch([self.look_order[(look * size + i) % count] for i in range(size)])
         self.model.eval()
         with optim.autocast(self.train.device, self.settings.precision):
             state = decide(self.model, batch, self.validation.top_words(batch))
-        self.model.train()
-        self.model.backbone.train(self.settings.backbone_dropout)
+        self._learn()
         smoothing, weights_C = self.settings.label_smoothing, self.objective.class_weights_C
         assert state.rows is not None  # dense models have no second phase
         return prediction_loss(state.logits, batch.labels_N, smoothing, weights_C), state.rows.active_N.mean()
@@ -308,6 +318,11 @@ class Trainer:
                 self.model.eval()
                 self.on_best(self.model)
         self.at.next_epoch()
+
+    def _warming(self) -> bool:
+        """Whether a second phase is still to come, which patience must not prevent."""
+        coming = self.recipe.constrained and self.warmup_steps < self.total_steps
+        return coming and not self.objective.constrained
 
     def _worth(self, epoch: Epoch) -> float:
         """Validation score less what was overspent; without validation rows, later is better."""

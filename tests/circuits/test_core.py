@@ -182,7 +182,7 @@ def test_a_word_of_some_attribution_is_in_before_words_of_none() -> None:
     assert hard_circuit_mask(rows, a_P, 0.01).nonzero().tolist() == [[3]]
 
 
-@given(SEEDS, st.floats(0.02, 1), st.sampled_from([1e-3, 0.1, 30.0, -1.0]))
+@given(SEEDS, st.floats(0.02, 1), st.sampled_from([0.1, 30.0, -1.0]))
 def test_only_the_proportions_of_a_row_decide(seed: int, fraction: float, scale: float) -> None:
     """So the mask's gradient cannot open words by growing all of a row."""
     rows = training_rows(seed)

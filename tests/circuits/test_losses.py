@@ -14,7 +14,6 @@ from torch import Tensor
 from splade.circuits.losses import (
     active_words,
     anchor,
-    completeness_ce,
     completeness_kl,
     cosine_to,
     df_flops,
@@ -321,11 +320,14 @@ def test_df_flops_takes_document_frequency_as_a_constant() -> None:
 # --- completeness and the anchor --------------------------------------------------------------------------
 
 
-def test_completeness_is_cross_entropy_with_the_label() -> None:
-    logits_NC, labels_N = drawn(6, 4), torch.tensor([0, 1, 2, 3, 0, 1])
-    for smoothing in (0.0, 0.2):
-        expected = F.cross_entropy(logits_NC, labels_N, label_smoothing=smoothing)
-        torch.testing.assert_close(completeness_ce(logits_NC, labels_N, smoothing), expected)
+def test_where_several_classes_may_hold_completeness_compares_each_by_itself() -> None:
+    """A shift of all logits alike changes every decision, which one softmax would not notice."""
+    full_NC, circuit_NC = drawn(6, 4), drawn(6, 4).flip(0)
+    p_NC, q_NC = full_NC.sigmoid(), circuit_NC.sigmoid()
+    expected = (p_NC * (p_NC / q_NC).log() + (1 - p_NC) * ((1 - p_NC) / (1 - q_NC)).log()).mean()
+    torch.testing.assert_close(completeness_kl(full_NC, circuit_NC, several=True), expected)
+    assert float(completeness_kl(full_NC, full_NC - 3)) == pytest.approx(0, abs=1e-6)
+    assert float(completeness_kl(full_NC, full_NC - 3, several=True)) > 0.1
 
 
 @pytest.mark.parametrize("term", [completeness_kl, anchor])
@@ -393,7 +395,6 @@ def every_term(rows: SparseRows, a_P: Tensor, logits_NC: Tensor, labels_N: Tenso
     dead_V = torch.arange(size) % 2 == 0
     theta_P = 0.2 + 0.1 * (rows.word_P % 3)
     return {
-        "completeness_ce": completeness_ce(logits_NC, labels_N),
         "completeness_kl": completeness_kl(logits_NC + 1, logits_NC * 2),
         "anchor": anchor(logits_NC + 1, logits_NC * 2),
         "separation_contrastive": separation_contrastive(similarity_NC, labels_N, torch.ones(C).bool(), 1.0),

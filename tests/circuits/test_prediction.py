@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from sklearn.utils.class_weight import compute_class_weight
 
+from splade.circuits.geco import smoothing_floor
 from splade.circuits.prediction import class_weights, decided, prediction_loss, probabilities
 
 LOGITS = torch.randn(7, 4, generator=torch.Generator().manual_seed(1))
@@ -20,11 +21,28 @@ HOT = torch.tensor(
 WEIGHTS = torch.tensor([1.0, 2.0, 0.5, 4.0])
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.1, 1.0])
-@pytest.mark.parametrize("weights", [None, WEIGHTS])
+@pytest.mark.parametrize(("smoothing", "weights"), [(0.0, None), (0.1, None), (1.0, None), (0.0, WEIGHTS)])
 def test_ids_have_torchs_cross_entropy(smoothing: float, weights: torch.Tensor | None) -> None:
     expected = F.cross_entropy(LOGITS, IDS, weights, label_smoothing=smoothing)
-    assert torch.equal(prediction_loss(LOGITS, IDS, smoothing, weights), expected)
+    assert torch.allclose(prediction_loss(LOGITS, IDS, smoothing, weights), expected)
+
+
+def test_smoothed_rows_of_a_common_class_are_not_best_guessed_as_a_rare_and_heavy_one() -> None:
+    """Whatever the weights, the least loss is at the smoothed labels themselves."""
+    weights, epsilon = torch.tensor([0.5, 100.0]), 0.1
+    least = torch.tensor([[0.95, 0.05]]).log().requires_grad_()
+    prediction_loss(least, torch.tensor([0]), epsilon, weights).backward()
+    several = torch.logit(torch.tensor([[0.95, 0.05]])).requires_grad_()
+    prediction_loss(several, torch.tensor([[1.0, 0.0]]), epsilon, weights).backward()
+    for logits in (least, several):
+        assert logits.grad is not None
+        assert logits.grad.abs().max() < 1e-5
+
+
+def test_with_class_weights_the_least_loss_is_still_the_entropy_of_smoothed_labels() -> None:
+    smoothed_NC = F.one_hot(IDS, 4) * 0.9 + 0.1 / 4
+    found = prediction_loss(smoothed_NC.log(), IDS, 0.1, WEIGHTS)
+    assert float(found) == pytest.approx(smoothing_floor(0.1, 4), abs=1e-6)
 
 
 def test_several_labels_have_the_mean_of_binary_cross_entropies() -> None:

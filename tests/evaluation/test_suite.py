@@ -8,11 +8,16 @@ import pytest
 import torch
 
 from splade.circuits.calibration import expected_calibration_error
+from splade.circuits.core import circuit_logits, hard_circuit_mask
+from splade.circuits.prediction import decided
 from splade.data.rows import Sentences, Texts
 from splade.data.tagging import to_bio
+from splade.evaluation.completeness import CompletenessFitter
 from splade.evaluation.suite import Evaluation, evaluate
 from splade.inference import Predictor
 from splade.inference import rows as module
+from splade.inference.rows import EncodedRows, decide
+from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.models.dense import DenseModel
 from splade.models.frozen import FrozenLM
 from splade.models.lexical_sae import LexicalSAE
@@ -232,3 +237,20 @@ def test_progress_counts_every_text() -> None:
     seen: list[int] = []
     evaluate(tiny_model(), TEXTS, batch_size=5, advance=seen.append)
     assert sum(seen) == 12
+
+
+def test_a_circuit_agrees_on_several_labels_only_if_it_has_the_same_set() -> None:
+    model = tiny_model(opened=20, classes=4, seed=11)
+    model.config.multi_label = True
+    encoded = EncodedRows(Texts(list(SENTENCES), label_sets=[[0]] * len(SENTENCES)), model)
+    fitter, same = CompletenessFitter(encoded, model.config, [0.5]), 0
+    with torch.no_grad():
+        batch = encoded.batch(range(len(encoded)))
+        state = decide(model, batch)
+        attribution = compute_attribution_tensor(state, state.logits.argmax(-1))
+        fitter.update(attribution, batch)
+        alone = circuit_logits(state, hard_circuit_mask(state.rows, attribution.amount, 0.5))
+    for few, whole in zip(decided(alone, True), decided(state.logits, True), strict=True):
+        same += few == whole
+    assert fitter.result()[0].agreement == pytest.approx(same / len(SENTENCES))
+    assert 0 < same < len(SENTENCES)
