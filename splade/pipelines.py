@@ -36,6 +36,7 @@ from splade.models.saving import require_place
 from splade.training.checkpoint import Checkpoints
 from splade.training.fit import fit
 from splade.training.progress import Progress
+from splade.training.tracking import require_tracker, tracked
 
 __all__ = [
     "Results",
@@ -72,12 +73,15 @@ def train(config: ExperimentConfig, output: Path, progress: Progress, resume: bo
     start = time.perf_counter()
     if config.recipe != "dense":  # which leaves records alone
         require_place(output)
+    require_tracker(config.training.tracker)
     dataset = load(config)
+    measured_on, rows = _measured_split(dataset)
     progress.line(_introduction(dataset))
     checkpoints = _checkpoints(config, output)
     if checkpoints is not None and not resume:
         checkpoints.clear()
-    model, history = fit(config, dataset, progress, lambda best: _keep(best, output), checkpoints)
+    with tracked(progress, config, output) as watched:
+        model, history = fit(config, dataset, watched, lambda best: _keep(best, output), checkpoints)
     results: Results = {
         "complete": False,
         "task": dataset.task,
@@ -94,10 +98,9 @@ def train(config: ExperimentConfig, output: Path, progress: Progress, resume: bo
     settings = yaml.safe_dump(results["settings"], sort_keys=False)
     (output / "training.yaml").write_text(settings, encoding="utf-8")
     write_json(output / "results.json", results)  # before what may fail
-    results["measured_on"], rows = _measured_split(dataset)
     found = _evaluate(model, rows, _frozen(model), progress)
     results["timing"]["evaluate_seconds"] = found.pop("seconds")
-    results |= {**found, "complete": True}
+    results |= {"measured_on": measured_on, **found, "complete": True}
     write_json(output / "results.json", results)
     if checkpoints is not None:
         checkpoints.clear()

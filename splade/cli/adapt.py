@@ -184,4 +184,7 @@ def _show(options: argparse.Namespace, found: Adapted, record: dict[str, Any]) -
 
 def _numbers(text: str) -> list[float]:
     """Numbers with commas between them."""
-    return [float(part) for part in text.split(",")]
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not numbers with commas between them") from None

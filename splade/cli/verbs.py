@@ -66,7 +66,11 @@ def train(options: Options) -> int:
     results = pipelines.train(config, output, progress(), resume=options.resume).results
     write_text(output / "report.html", training_page(results))
     metrics(screen(), shown.measured(results))
-    say(f'the model is in {output}; next: lexical-sae explain {shlex.quote(str(output))} "your text"')
+    place = shlex.quote(str(output))
+    if config.recipe == "dense":
+        say(f"the figures are in {place}; a dense model has no words to explain by and is not kept")
+    else:
+        say(f'the model is in {place}; next: lexical-sae explain {place} "your text"')
     return 0
 
 

@@ -7,9 +7,17 @@ documentation. A model's own record is `config/model.py`.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+)
 
 
 def _count(value: int) -> int:
@@ -33,7 +41,7 @@ def _rate(value: float | str | None) -> float | str | None:
 
 
 def _bound(value: float | str | None) -> float | str | None:
-    if isinstance(value, str) and not re.fullmatch(r"\d{1,2}(\.\d+)? ?%|100 ?%", value):
+    if isinstance(value, str) and not re.fullmatch(r"(?!0+(\.0+)? ?%)\d{1,2}(\.\d+)? ?%|100 ?%", value):
         raise ValueError("give a cross-entropy such as 0.25, or an accuracy such as 92%")
     if isinstance(value, float) and value <= 0:
         raise ValueError("give a cross-entropy above 0, or an accuracy such as 92%")
@@ -54,6 +62,14 @@ class Strict(BaseModel):
     model_config = ConfigDict(
         extra="forbid", validate_assignment=True, allow_inf_nan=False, coerce_numbers_to_str=True
     )
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_for_a_number(cls, value: object, info: ValidationInfo) -> object:
+        kind = cls.model_fields[str(info.field_name)].annotation
+        if isinstance(value, bool) and bool not in (kind, *get_args(kind)):
+            raise ValueError("give a value other than true or false")
+        return value
 
 
 class DataConfig(Strict):
@@ -160,7 +176,7 @@ class ExperimentConfig(Strict):
 
     experiment_name: str = Field("experiment", description="names the folder of results")
     output_dir: str = Field("results", description="where that folder is made")
-    seed: int = Field(0, ge=0, description="of every random choice")
+    seed: int = Field(0, ge=0, lt=2**32, description="of every random choice")
     recipe: Literal["default", "cis", "lexical-sae", "cajt", "ltt", "baseline", "dense"] = Field(
         "default", description="terms, weighing and optimiser; docs/recipes.md compares them"
     )

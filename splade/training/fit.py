@@ -25,7 +25,7 @@ from splade.models.lexical_sae import LexicalSAE
 from splade.models.lexicon import STATIC_LICENCES, document_frequency
 from splade.models.senses import describe_senses, expand
 from splade.training.batch_size import automatic_batch_size, free_memory
-from splade.training.checkpoint import Checkpoints
+from splade.training.checkpoint import Checkpoints, unflatten
 from splade.training.history import History
 from splade.training.loop import Model, Trainer
 from splade.training.optim import in_half
@@ -33,6 +33,7 @@ from splade.training.progress import Progress
 from splade.training.range_test import learning_rate_range
 
 SENSE_BATCHES = 200
+SMALLEST = 32
 FEWEST_STEPS = 50  # of an epoch, whatever memory would allow
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def fit(
     on_best: Callable[[Model], None] = lambda _: None,
     checkpoints: Checkpoints | None = None,
 ) -> tuple[Model, History]:
-    """A model trained on a dataset; `on_best` is called after every epoch that is the best so far."""
+    """A model trained on a dataset; `on_best` is called after each best epoch so far, and at the end."""
     torch.manual_seed(config.seed)
     backbone, tokenizer = load_backbone(
         config.model.name, config.model.revision, config.model.trust_remote_code
@@ -54,7 +55,7 @@ def fit(
     model = new_model(config, dataset, backbone, tokenizer).to(device())
     if config.vpe.enabled and isinstance(model, LexicalSAE):
         expand(model, config.vpe.token_ids or "auto", config.vpe.num_senses, _sample(model, dataset, config))
-    config = _settled(config, model, dataset, progress)
+    config = _settled(config, model, dataset, progress, checkpoints)
     model.config.training = config.model_dump(mode="json")
     if config.training.compile:
         model.backbone.mlm.base_model.compile()
@@ -65,7 +66,7 @@ def fit(
     if config.training.calibrate and trainer.validation is not None:
         held_out = trainer.validation
         model.config.temperature = fit_temperature(all_logits(model, held_out), held_out.labels_N)
-        on_best(model)
+    on_best(model)  # once more, now that it knows its temperature and can describe its senses
     return model, history
 
 
@@ -114,10 +115,22 @@ def _sample(model: LexicalSAE, dataset: Dataset, config: ExperimentConfig) -> li
 
 
 def _settled(
-    config: ExperimentConfig, model: Model, dataset: Dataset, progress: Progress
+    config: ExperimentConfig,
+    model: Model,
+    dataset: Dataset,
+    progress: Progress,
+    checkpoints: Checkpoints | None,
 ) -> ExperimentConfig:
-    """The config with what is to be found out: batch size from memory, learning rate from a range test."""
+    """The config with what is to be found out: batch size from memory, learning rate from a range test.
+
+    A run that continues keeps what was found when it began.
+    """
     training = config.training
+    if training.batch_size is not None and training.learning_rate != "auto":
+        return config
+    if saved := checkpoints and checkpoints.latest():
+        then = unflatten(saved.tensors, saved.values)["config"]["training"]
+        training = training.model_copy(update={key: then[key] for key in ("batch_size", "learning_rate")})
     if training.batch_size is None:
         training = training.model_copy(update={"batch_size": _batch_size(model, config, dataset)})
         progress.line(f"batch size {training.batch_size}, by memory and rows")
@@ -141,7 +154,7 @@ def _batch_size(model: Model, config: ExperimentConfig, dataset: Dataset) -> int
         length=model.config.max_length,
         parameters=sum(p.numel() for p in model.parameters()),
         half_precision=in_half(where, config.training.precision),
-        largest=max(1, len(dataset.train) // FEWEST_STEPS),
+        largest=max(SMALLEST, len(dataset.train) // FEWEST_STEPS),
     )
 
 

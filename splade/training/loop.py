@@ -169,7 +169,7 @@ class Trainer:
             loss = self.objective.loss(self._terms(self.train.batch(next(left))))
             self.optimiser.backward(loss)
             self.optimiser.step()
-            return float(loss)
+            return float(loss.detach())
 
         return step
 
@@ -378,7 +378,12 @@ class Trainer:
         state = unflatten(saved.tensors, saved.values)
         self._require_same(state["config"], saved.path)
         device = self.train.device
-        self.model.load_state_dict(state["model"])
+        try:
+            self.model.load_state_dict(state["model"])
+        except RuntimeError:
+            raise TrainingError(
+                f"{saved.path} is of another version of this package: leave out --resume"
+            ) from None
         if state["gate"] is not None:
             assert isinstance(self.model, LexicalSAE)
             self.model.gate.epsilon, self.model.gate.truncate = state["gate"].values()

@@ -18,6 +18,7 @@ from splade.errors import TrainingError
 SMOOTHING = 0.8  # about five steps of lag, a factor of 2 in rate by default
 DIVERGED = 4.0  # times the best smoothed loss
 SAFETY = 3.0
+REACH = 100.0  # how far below the rate of the least loss the steepest fall is looked for
 
 
 def learning_rate_range(
@@ -33,7 +34,9 @@ def learning_rate_range(
         raise TrainingError(
             f"the loss fell at no learning rate from {low:g} to {high:g}; set training.learning_rate"
         )
-    steepest = int(np.argmin(np.diff(smoothed[: lowest + 1])))
+    # a fall at rates far below those that move the loss is chance
+    first = min(int(np.searchsorted(rates, rates[lowest] / REACH)), lowest - 1)
+    steepest = first + int(np.argmin(np.diff(smoothed[first : lowest + 1])))
     return float(rates[steepest]) / SAFETY
 
 

@@ -121,3 +121,9 @@ def test_a_folder_with_other_things_is_not_replaced(refused, quick, tmp_path) ->
 
 def test_lists_of_numbers_are_read_by_the_parser(run, quick, tmp_path, capsys) -> None:
     assert run(*quick, "--lengths", "a,b", "--output", tmp_path / "a").code == 2
+
+
+def test_a_list_that_is_not_of_numbers_is_named(run, tmp_path) -> None:
+    found = run("adapt", "--data", tmp_path, "--output", tmp_path / "x", "--lengths", "128,long")
+    assert found.code == 2
+    assert "'128,long' is not numbers with commas between them" in found.err

@@ -44,6 +44,13 @@ def test_training_measures_saves_and_says_what_to_do_next(run, quick, tmp_path) 
     assert run("predict", output, "the film").lines[0]["prediction"] in ("class a", "class b")
 
 
+def test_a_dense_model_is_measured_and_not_said_to_be_there(run, quick, tmp_path) -> None:
+    found = run(*quick, "--recipe", "dense", "--output", tmp_path / "dense")
+    assert found.code == 0
+    assert f"figures are in {tmp_path / 'dense'}" in found.err
+    assert "lexical-sae explain" not in found.err
+
+
 def test_options_come_before_the_file(run, quick, tmp_path) -> None:
     config = tmp_path / "run.yaml"
     config.write_text("seed: 3\ntarget_active: 5\nmodel: {width: 8}\n")
@@ -86,6 +93,12 @@ def test_unusable_rows_are_named(refused, tmp_path) -> None:
     table.write_text("")
     assert "empty" in refused("train", "--data", table, *output)
     assert "no such file" in refused("train", "--data", tmp_path / "none.csv", *output)
+
+
+def test_rows_to_measure_on_are_asked_for_before_training(refused, quick, tmp_path) -> None:
+    line = refused(*quick, "--set", "data.validation_share=0", "--output", tmp_path / "model")
+    assert "no test or validation rows" in line
+    assert not (tmp_path / "model").exists()
 
 
 def test_a_folder_of_something_else_is_refused_before_training(refused, quick, tmp_path) -> None:

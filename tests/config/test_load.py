@@ -104,11 +104,16 @@ def test_an_unknown_key_like_no_other_points_to_the_list(raw: dict[Any, Any]) ->
     [
         ({"seed": "many"}, r"setting seed: .*integer.*'many'"),
         ({"seed": -1}, r"setting seed: .*greater than or equal to 0 \(it is -1\)"),
+        ({"seed": 2**32}, r"setting seed: .*less than 4294967296"),
         ({"seed": "a\nb"}, r"setting seed: .*\(it is 'a\\nb'\)"),
         ({"seed": list(range(10_000))}, r"setting seed: .{,80}$"),
         ({"training": {"learning_rate": "fast"}}, r"setting training.learning_rate: .*number.*'fast'"),
         ({"training": {"learning_rate": float("nan")}}, r"give a number above 0.*nan"),
         ({"training": {"learning_rate": float("inf")}}, r"give a number above 0.*inf"),
+        ({"training": {"learning_rate": True}}, r"setting training.learning_rate: .*true or false"),
+        ({"training": {"epochs": True}}, r"setting training.epochs: .*true or false \(it is True\)"),
+        ({"training": {"target_accuracy": "0%"}}, r"an accuracy such as 92% \(it is '0%'\)"),
+        ({"training": {"target_accuracy": "0.0 %"}}, r"an accuracy such as 92%"),
         ({"training": {"epochs": 1.5}}, r"setting training.epochs: .*\(it is 1.5\)"),
         ({"training": {"epochs": None}}, r"setting training.epochs: .*\(it is None\)"),
         ({"training": [1]}, r"setting training: is a section: write settings such as training.epochs"),
@@ -173,6 +178,11 @@ def test_every_setting_has_a_description_and_names_its_choices() -> None:
     by_key = {setting.key: setting.description for setting in describe_settings()}
     assert by_key["model.gate"].endswith("(jumprelu | drelu | gated_jumprelu)")
     assert by_key["data.task"].endswith("(classification | tagging)")
+
+
+@pytest.mark.parametrize("written", ["0.5%", "7%", "92.5 %", "100%"])
+def test_an_accuracy_above_zero_is_a_bound(written: str) -> None:
+    assert parse_config({"training": {"target_accuracy": written}}).training.target_accuracy == written
 
 
 def test_a_described_default_is_accepted_as_a_setting() -> None:

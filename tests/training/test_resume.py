@@ -159,3 +159,20 @@ def test_a_killed_process_continues_to_the_same_bits(tmp_path: Path) -> None:
         assert one.keys() == other.keys()
         assert all(torch.equal(one[key], other[key]) for key in one), file
     assert not (tmp_path / "broken.checkpoints").exists()
+
+
+def test_what_was_found_out_at_the_start_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Free memory has changed when a run continues; its batch size has not."""
+    from splade.training import fit as fitting
+
+    dataset, config = texts(), configured("default")
+    config = config.model_copy(update={"training": config.training.model_copy(update={"batch_size": None})})
+    settled = []
+    for size in (8, 16):
+        monkeypatch.setattr(fitting, "_batch_size", lambda *_, size=size: size)
+        model = fresh("default", dataset)
+        settled.append(fitting._settled(config, model, dataset, Progress(), Checkpoints(tmp_path)))
+        if size == 8:
+            with pytest.raises(StoppedError):
+                Trainer(model, dataset, settled[0], Progress(), checkpoints=stopped_after(2, tmp_path)).run()
+    assert settled[1].training.batch_size == settled[0].training.batch_size == 8
