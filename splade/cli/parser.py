@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from splade import __version__
-from splade.cli import adapt, verbs
+from splade.cli import adapt, compare, edit, verbs
 
 EXAMPLES = {
     "demo": """
@@ -32,6 +32,8 @@ EXAMPLES = {
     "evaluate": """
   lexical-sae evaluate model --data test.csv
   lexical-sae evaluate model --data reviews --output measured""",
+    "compare": compare.EXAMPLES.rstrip(),
+    "edit": edit.EXAMPLES.rstrip(),
     "data": """
   lexical-sae data tickets.csv --text body --label team
   lexical-sae data reviews --reference
@@ -73,6 +75,8 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     _predict(verb("predict", verbs.predict, "Label texts: JSON lines, CSV, Parquet or a table."))
     _explain(verb("explain", verbs.explain, "Explain predictions: the words that sum to each of them."))
     _evaluate(verb("evaluate", verbs.evaluate, "Measure a model: quality, exactness, honesty of its words."))
+    compare.options(verb("compare", compare.compare, compare.DESCRIPTION))
+    edit.options(verb("edit", edit.edit, edit.DESCRIPTION))
     _data(verb("data", verbs.data, "Describe a dataset: sizes, classes, lengths, leaks between splits."))
     _doctor(verb("doctor", verbs.doctor, "Check the installation: exit code 0 if all is well, else 1."))
     return _with_late_texts(parser, argv)

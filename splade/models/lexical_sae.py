@@ -148,6 +148,7 @@ class LexicalSAE(nn.Module):
         keep_P = lexicon.keep_V[pairs.word_P] & (self.training | (s_P.detach() > 0))
         if k := self.topk():
             keep_P &= rows.largest(k)
+        rows = rows.with_values(rows.value_P * lexicon.scale_V[rows.word_P])
         return rows if bool(keep_P.all()) else rows.where(keep_P)
 
     def licence(self, input_ids: Tensor, attention_mask: Tensor, licence: Tensor | None = None) -> Tensor:

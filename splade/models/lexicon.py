@@ -18,6 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from splade.errors import ConfigError, DataError
+from splade.models.edits import Edit
 from splade.models.function_words import ENGLISH
 
 if TYPE_CHECKING:
@@ -98,11 +99,12 @@ class LexiconSpec:
 
 
 class Lexicon(nn.Module):
-    """Dictionary, names, licences and the keep mask of edits, saved with the model."""
+    """Dictionary, names, licences and edits (mask, factors and journal), saved with the model."""
 
     dictionary_V: Tensor
     function_V: Tensor
     keep_V: Tensor
+    scale_V: Tensor
     special_V: Tensor
     begins_V: Tensor
     wordlike_V: Tensor
@@ -142,6 +144,7 @@ class Lexicon(nn.Module):
         self.register_buffer("dictionary_V", dictionary_V)
         self.register_buffer("function_V", function_V)
         self.register_buffer("keep_V", torch.ones(V, dtype=torch.bool))
+        self.register_buffer("scale_V", torch.ones(V, dtype=torch.float32))
         self.register_buffer("special_V", special_V)
         self.register_buffer("begins_V", torch.tensor(list(begins)))
         wordlike = [j not in special and _is_wordlike(name) for j, name in enumerate(self.names)]
@@ -152,6 +155,7 @@ class Lexicon(nn.Module):
         self.surfaces = self.names  # the words themselves, where names number their senses
         self.register_buffer("word_V", torch.arange(V), persistent=False)
         self._by_surface: dict[str, list[int]] | None = None
+        self.edits: list[Edit] = []
 
     @classmethod
     def from_tokenizer(
@@ -218,8 +222,12 @@ class Lexicon(nn.Module):
 
         `word_V` is the word of every dimension, `sense_V` which of the word's senses it is, from 0.
         """
-        for name in ("dictionary_V", "function_V", "keep_V", "special_V", "begins_V", "wordlike_V"):
+        tables = ("dictionary_V", "function_V", "keep_V", "scale_V", "special_V", "begins_V", "wordlike_V")
+        for name in tables:
             setattr(self, name, getattr(self, name)[word_V])
+        for i, edit in enumerate(self.edits):
+            ids_E = torch.isin(word_V, torch.tensor(edit.ids, device=word_V.device)).nonzero()[:, 0]
+            self.edits[i] = edit.model_copy(update={"ids": ids_E.tolist()})
         self.word_V = word_V.clone()
         self.surfaces = [self.surfaces[j] for j in word_V.tolist()]
         split = torch.bincount(word_V)[word_V] > 1

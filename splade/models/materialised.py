@@ -58,7 +58,8 @@ def activations(model: LexicalSAE, input_ids: Tensor, attention_mask: Tensor) ->
     h_BLH = h_BLH.masked_fill(~valid_BL[..., None], 0.0)
     E_WH = backbone.E_VH.masked_fill(~lexicon.kept_words()[:, None], 0.0)
     z_BLV = word_logits(h_BLH, E_WH, backbone.e_V, lexicon, may_BLV & lexicon.keep_V)
-    return senses.route_all(gate(z_BLV, gate.theta())), senses.route_all(gate.probability(z_BLV))
+    s_BLV = senses.route_all(gate(z_BLV, gate.theta())) * lexicon.scale_V
+    return s_BLV, senses.route_all(gate.probability(z_BLV))
 
 
 def rows_of(sparse_BLV: Tensor) -> SparseRows:

@@ -1,7 +1,8 @@
 """A model folder: safetensors and JSON only, written whole or not at all.
 
 config.json         everything but weights (LexicalConfig)
-model.safetensors   gate, head, pooling, lexicon with the edits' keep mask, directions of senses
+model.safetensors   gate, head, pooling, lexicon with the edits' mask and factors, directions of senses
+edits.json          the journal of edits
 backbone/           the fine-tuned masked LM as an ordinary Hugging Face folder, with the tokenizer
 frozen/             the licensing LM, in licensed-contextual models only
 """
@@ -25,6 +26,7 @@ from splade.config.model import FORMAT_VERSION, LexicalConfig
 from splade.errors import ModelError
 from splade.models.backbone import Backbone, load_mlm, load_tokenizer, quiet_hub
 from splade.models.build import assemble, lexicon_spec
+from splade.models.edits import read_edits, write_edits
 from splade.models.frozen import FrozenLM
 from splade.models.lexicon import Lexicon
 
@@ -42,9 +44,17 @@ def save(model: LexicalSAE, folder: Path) -> None:
         model.tokenizer.save_pretrained(fresh / "backbone")
         if model.frozen is not None:
             _save_language_model(model.frozen.backbone, fresh / "frozen")
-        own = {k: v.contiguous() for k, v in model.state_dict().items() if not _is_language_model(k)}
-        save_file(own, fresh / "model.safetensors")
+        _save_own(model, fresh)
         (fresh / "config.json").write_text(model.config.model_dump_json(indent=2) + "\n", encoding="utf-8")
+
+
+def save_edits(model: LexicalSAE, folder: Path) -> None:
+    """Write the edits of a model that was loaded from `folder` back to it; all else there stays."""
+    if not _may_replace(folder) or not folder.exists():
+        raise ModelError(f"{folder} holds no model: give the folder `train` wrote")
+    with whole_folder(folder) as fresh:
+        shutil.copytree(folder, fresh, dirs_exist_ok=True)
+        _save_own(model, fresh)
 
 
 def load(name: str | Path, revision: str = "main") -> LexicalSAE:
@@ -57,11 +67,13 @@ def load(name: str | Path, revision: str = "main") -> LexicalSAE:
     lexicon = Lexicon.from_tokenizer(tokenizer, backbone.vocab_size, lexicon_spec(config))
     model = assemble(config, backbone, lexicon, tokenizer)
     own = _read_tensors(folder / "model.safetensors")
+    own.setdefault("lexicon.scale_V", model.lexicon.scale_V)  # absent before words could be scaled
     expected = {k: v for k, v in model.state_dict().items() if not _is_language_model(k)}
     for key in sorted(expected.keys() | own.keys()):
         if key not in own or key not in expected or own[key].shape != expected[key].shape:
             raise ModelError(f"{folder}: weights do not fit config.json ({key}): save the model again")
     model.load_state_dict(own, strict=False, assign=True)
+    model.lexicon.edits = read_edits(folder, model.lexicon)
     if config.honesty == "licensed-contextual":
         model.frozen = FrozenLM(_whole_mlm(folder / "frozen"), model.lexicon)
     return model.eval()
@@ -142,6 +154,13 @@ def _sync(folder: Path) -> None:
 
 def _is_language_model(key: str) -> bool:
     return key.startswith(("backbone.", "frozen."))
+
+
+def _save_own(model: LexicalSAE, folder: Path) -> None:
+    """All weights that are not a language model's, and the journal that goes with them."""
+    own = {k: v.contiguous() for k, v in model.state_dict().items() if not _is_language_model(k)}
+    save_file(own, folder / "model.safetensors")
+    write_edits(model.lexicon.edits, folder)
 
 
 def _save_language_model(backbone: Backbone, folder: Path) -> None:

@@ -15,7 +15,7 @@ from splade.cli import main, verbs
 from splade.cli.parser import EXAMPLES, parse
 
 ROOT = Path(__file__).parents[2]
-VERBS = ["demo", "train", "predict", "explain", "evaluate", "data", "doctor"]
+VERBS = ["demo", "train", "adapt", "predict", "explain", "evaluate", "compare", "edit", "data", "doctor"]
 
 
 def shell(command: str) -> subprocess.CompletedProcess:
