@@ -111,13 +111,18 @@ def test_a_checkpoint_of_other_settings_is_refused(tmp_path: Path) -> None:
         ).run()
 
 
+def newest(place: Path) -> int:
+    """The step of the newest whole checkpoint; 0 before there is one."""
+    return max((int(path.name.removeprefix("step-")) for path in place.glob("step-??????????")), default=0)
+
+
 @pytest.mark.slow
 def test_a_killed_process_continues_to_the_same_bits(tmp_path: Path) -> None:
     """kill -9 at random moments, many times over; the last run ends where an unbroken one does."""
     from safetensors.torch import load_file
 
     command = [
-        *(sys.executable, "-m", "splade", "train", "--data", "reviews", "--limit", "96", "--epochs", "2"),
+        *(sys.executable, "-m", "splade", "train", "--data", "reviews", "--limit", "160", "--epochs", "3"),
         *(
             "--set",
             "training.checkpoint_every=2",
@@ -139,25 +144,28 @@ def test_a_killed_process_continues_to_the_same_bits(tmp_path: Path) -> None:
 
     assert start("whole").wait() == 0
     draw = random.Random(0)
-    process, kills = start("broken"), 0
+    process, kills, reached = start("broken"), 0, 0
     while kills < 6:
         place = tmp_path / "broken.checkpoints"
         deadline = time.monotonic() + 60
-        while not list(place.glob("step-*")) and process.poll() is None and time.monotonic() < deadline:
+        while newest(place) <= reached and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.05)
-        time.sleep(draw.uniform(0, 4))
+        time.sleep(draw.uniform(0, 2))
         if process.poll() is not None:
             break
         process.send_signal(signal.SIGKILL)
         process.wait()
-        kills += 1
+        kills, reached = kills + 1, newest(place)
+        print(f"kill -9 number {kills}: left {sorted(path.name for path in place.glob('*'))}")
         process = start("broken", "--resume")
     assert kills
     assert process.wait() == 0
+    print(f"continued after {kills} kills, and ended")
     for file in ("model.safetensors", "backbone/model.safetensors"):
         one, other = (load_file(tmp_path / name / file) for name in ("whole", "broken"))
         assert one.keys() == other.keys()
         assert all(torch.equal(one[key], other[key]) for key in one), file
+        print(f"{file}: {len(one)} tensors, every bit as in the unbroken run")
     assert not (tmp_path / "broken.checkpoints").exists()
 
 
