@@ -18,11 +18,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from splade.errors import ConfigError, DataError
-from splade.models.edits import Edit
 from splade.models.function_words import ENGLISH
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
+
+    from splade.models.edits import Edit
 
 Honesty = Literal["grounded", "free", "licensed-static", "licensed-contextual"]
 HONESTY_MODES: tuple[Honesty, ...] = ("grounded", "free", "licensed-static", "licensed-contextual")
