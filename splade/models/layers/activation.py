@@ -12,6 +12,7 @@ stays sparse. The gradient to z passes only where the gate is open.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 
 import torch
 from torch import Tensor, nn
@@ -56,7 +57,7 @@ def _sigmoid_slope(margin: Tensor, epsilon: float, truncate: float) -> Tensor:
     return torch.where(margin.abs() <= truncate * epsilon, p * (1 - p) / epsilon, 0.0)
 
 
-class Gate(nn.Module):
+class Gate(nn.Module, ABC):
     """A per-word threshold; subclasses say how a logit above it becomes an activation."""
 
     name: str
@@ -99,9 +100,9 @@ class Gate(nn.Module):
         theta = self.theta().detach()
         return theta - self.truncate * self.epsilon if self.training else theta
 
+    @abstractmethod
     def forward(self, z: Tensor, theta: Tensor) -> Tensor:
         """Activations of logits `z` under thresholds `theta` (broadcastable), in float32."""
-        raise NotImplementedError
 
     def opened(self, z: Tensor, theta: Tensor) -> Tensor:
         """1[z > θ] with a surrogate gradient: the summand of an exact count of active words."""
