@@ -44,6 +44,7 @@ __all__ = [
     "environment",
     "evaluate_saved",
     "load",
+    "rows_for",
     "run_ablation",
     "run_bcos_ablation",
     "run_experiment",
@@ -111,22 +112,29 @@ def evaluate_saved(
     model: LexicalSAE, path: str, text: str | None, label: str | None, progress: Progress
 ) -> Results:
     """Measure a saved model on the test rows of a dataset, or on all rows of a lone file."""
-    names = model.config.label_names
+    name, rows = rows_for(model, path, text, label)
+    found = _evaluate(model, rows, find_frozen(model), progress)
+    timing = {"evaluate_seconds": found.pop("seconds")}
+    about = {"dataset": name, "labels": model.config.label_names, "model": _about_model(model)}
+    about["measured_on"] = "test"
+    return {**about, "rows": {"test": len(rows)}, **found, "timing": timing, "environment": environment()}
+
+
+def rows_for(
+    model: LexicalSAE, path: str, text: str | None, label: str | None
+) -> tuple[str, Texts | Sentences]:
+    """A dataset's name and the rows of it to measure a saved model on: its test rows, or its only ones."""
+    config = model.config
     dataset = load_dataset(
         path,
         text=text,
         label=label,
-        task=model.config.task,
-        multi_label=model.config.multi_label,
+        task=config.task,
+        multi_label=config.multi_label,
         validation_share=0,
-        labels=names,
+        labels=config.label_names,
     )
-    rows = dataset.test or dataset.train
-    found = _evaluate(model, rows, find_frozen(model), progress)
-    timing = {"evaluate_seconds": found.pop("seconds")}
-    about = {"dataset": dataset.name, "labels": names, "model": _about_model(model)}
-    about["measured_on"] = "test"
-    return {**about, "rows": {"test": len(rows)}, **found, "timing": timing, "environment": environment()}
+    return dataset.name, dataset.test or dataset.train
 
 
 def run_experiment(
@@ -205,9 +213,7 @@ def _introduction(dataset: Dataset) -> str:
 
 
 def _checkpoints(config: ExperimentConfig, output: Path) -> Checkpoints | None:
-    """Beside the folder, which every better model replaces whole."""
-    every = config.training.checkpoint_every
-    return Checkpoints(output.with_name(f"{output.name}.checkpoints")) if every else None
+    return Checkpoints.beside(output) if config.training.checkpoint_every else None
 
 
 def _keep(model: Model, output: Path) -> None:

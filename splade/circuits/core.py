@@ -24,6 +24,7 @@ __all__ = [
     "TagCircuitState",
     "circuit_logits",
     "circuit_mask",
+    "circuit_size",
     "hard_circuit_mask",
 ]
 
@@ -57,15 +58,15 @@ def circuit_logits(state: CircuitState, mask_P: Tensor) -> Tensor:
     return logits_NC
 
 
+def circuit_size(active: Tensor, fraction: float | Tensor) -> Tensor:
+    """k = max(1, ceil(fraction · A)) for numbers A of active words, as wide as the two broadcast to."""
+    # less a hair before rounding up: 0.07 · 100 is a little over 7 in binary
+    return (active.double() * fraction - 1e-9).ceil().clamp(min=1).long()
+
+
 @torch.no_grad()
 def _ranked(rows: SparseRows, attribution_P: Tensor, fraction: float) -> tuple[Tensor, Tensor]:
     """Each pair's place in its row by descending |a|, active pairs first; and the k of its row."""
     assert 0 <= fraction <= 1
-    magnitude_P = torch.where(rows.open_P, attribution_P.abs(), -1.0)
-    order = torch.argsort(rows.word_P, stable=True)
-    order = order[torch.argsort(magnitude_P[order], descending=True, stable=True)]
-    order = order[torch.argsort(rows.row_P[order], stable=True)]
-    place = torch.arange(len(order), device=order.device) - rows.offsets_N[rows.row_P[order]]
-    # less a hair before rounding up: 0.07 · 100 is a little over 7 in binary
-    k_N = (rows.active_N.double() * fraction - 1e-9).ceil().clamp(min=1).long()
-    return torch.empty_like(order).scatter_(0, order, place), k_N[rows.row_P]
+    rank_P = rows.ranks(torch.where(rows.open_P, attribution_P.abs(), -1.0))
+    return rank_P, circuit_size(rows.active_N, fraction)[rows.row_P]

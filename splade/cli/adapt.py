@@ -119,7 +119,7 @@ def _checkpoints(options: argparse.Namespace) -> Any:
     from splade.training.checkpoint import Checkpoints
 
     require_place(options.output)
-    kept = Checkpoints(options.output.with_name(f"{options.output.name}.checkpoints"))
+    kept = Checkpoints.beside(options.output)
     if not options.resume and kept.folder.exists():
         raise ConfigError(f"{kept.folder} holds an unfinished run: add --resume to go on, or remove it")
     return kept

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from splade.cli.files import emit_one
 from splade.cli.streams import progress, screen
+from splade.cli.verbs import loaded
 from splade.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -49,12 +50,10 @@ def compare(options: argparse.Namespace) -> int:
     from splade.evaluation.explainers.inputs import EXPLAINERS
     from splade.evaluation.explainers.questions import Settings
     from splade.evaluation.records import environment, write_json
-    from splade.models.lexical_sae import LexicalSAE
-    from splade.training.fit import device
 
     if options.texts < 1:
         raise ConfigError(f"--texts is {options.texts}; give a number from 1")
-    model = LexicalSAE.from_pretrained(options.model).to(device())
+    model = loaded(options.model)
     if model.config.task != "classification":
         raise ConfigError("compare is for classification and this model tags words")
     if options.data in EMBEDDED:

@@ -146,19 +146,9 @@ def _rows(options: argparse.Namespace, model: LexicalSAE) -> Texts | Sentences |
     """The test rows of --data, or its only ones."""
     if not options.data:
         return None
-    from splade.data.datasets import load_dataset
+    from splade.pipelines import rows_for
 
-    config = model.config
-    dataset = load_dataset(
-        options.data,
-        text=options.text,
-        label=options.label,
-        task=config.task,
-        validation_share=0,
-        labels=config.label_names,
-        multi_label=config.multi_label,
-    )
-    return dataset.test or dataset.train
+    return rows_for(model, options.data, options.text, options.label)[1]
 
 
 def _show(options: argparse.Namespace, model: LexicalSAE) -> None:

@@ -122,7 +122,7 @@ def evaluate(options: Options) -> int:
     folder = options.output
     if folder and folder.resolve() == Path(options.model).resolve():
         raise ConfigError(f"{folder} holds the results of training; choose another --output")
-    model = _loaded(options.model)
+    model = loaded(options.model)
     results = pipelines.evaluate_saved(model, options.data, options.text, options.label, progress())
     if folder:
         write_text(folder / "report.html", training_page(results))
@@ -191,7 +191,8 @@ def _require_texts(options: Options) -> None:
         raise ConfigError('give texts, or --input FILE ("-" is standard input): one of the two')
 
 
-def _loaded(name: str) -> LexicalSAE:
+def loaded(name: str) -> LexicalSAE:
+    """A saved model, on the GPU where there is one."""
     from splade.models.lexical_sae import LexicalSAE
     from splade.training.fit import device
 
@@ -201,7 +202,7 @@ def _loaded(name: str) -> LexicalSAE:
 def _predictor(options: Options) -> Predictor:
     from splade.inference import Predictor
 
-    return Predictor(_loaded(options.model), options.batch_size)
+    return Predictor(loaded(options.model), options.batch_size)
 
 
 def _inputs(options: Options, predictor: Predictor) -> Sequence[Input]:

@@ -28,6 +28,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from splade.circuits.core import circuit_size
 from splade.circuits.prediction import probabilities
 from splade.evaluation.completeness import FRACTIONS
 from splade.evaluation.intervals import Interval, TextNumbers, intervals
@@ -120,19 +121,13 @@ class EraserFitter:
 def circuit_sizes(rows: SparseRows, fractions: Sequence[float]) -> Tensor:
     """max(1, ceil(fraction · A)) words of each row, [N, K]."""
     share_K = torch.tensor(fractions, dtype=torch.double, device=rows.row_P.device)
-    # less a hair before rounding up: 0.07 · 100 is a little over 7 in binary
-    return (rows.active_N.double()[:, None] * share_K - 1e-9).ceil().clamp(min=1).long()
+    return circuit_size(rows.active_N[:, None], share_K)
 
 
 def ranks(rows: SparseRows, score_P: Tensor) -> Tensor:
     """Each pair's place [P] in its row, the highest score first, closed pairs last."""
     assert score_P.shape == rows.word_P.shape
-    score_P = torch.where(rows.open_P, score_P, -torch.inf)
-    order = torch.argsort(rows.word_P, stable=True)
-    order = order[torch.argsort(score_P[order], descending=True, stable=True)]
-    order = order[torch.argsort(rows.row_P[order], stable=True)]
-    place = torch.arange(len(order), device=order.device) - rows.offsets_N[rows.row_P[order]]
-    return torch.empty_like(order).scatter_(0, order, place)
+    return rows.ranks(torch.where(rows.open_P, score_P, -torch.inf))
 
 
 @torch.no_grad()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
-from splade.circuits.decoding import decode
 from splade.circuits.prediction import decided
 from splade.data.rows import Sentences, Texts
 from splade.data.tagging import spans
 from splade.evaluation.seeds import Count
 from splade.inference.rows import EncodedRows
-from splade.inference.scoring import all_logits
+from splade.inference.scoring import all_logits, predicted_tags
 from splade.models.dense import DenseModel
 from splade.models.lexical_sae import LexicalSAE
 
@@ -22,13 +21,8 @@ def row_counts(model: LexicalSAE | DenseModel, rows: Texts | Sentences) -> list[
     if isinstance(rows, Texts):
         chosen = decided(logits_NC, model.config.multi_label)
         return [_count(found, ids) for found, ids in zip(chosen, rows.label_ids(), strict=True)]
-    names = model.config.label_names
-    lengths = {source: len(words) for source, words in enumerate(rows.words)}
-    tags = decode(encoded.examples, logits_NC, lengths, names, model.config.decode)
-    return [
-        _count(spans([names[tag] for tag in tags[source]]), spans(gold))
-        for source, gold in enumerate(rows.tags)
-    ]
+    tags = predicted_tags(model.config, encoded, logits_NC)
+    return [_count(spans(found), spans(gold)) for found, gold in zip(tags, rows.tags, strict=True)]
 
 
 def _count(found: Iterable[Hashable], there: Iterable[Hashable]) -> Count:

@@ -20,6 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from splade.circuits.core import circuit_size
 from splade.evaluation.completeness import FRACTIONS
 from splade.mechanistic.attribution import Attribution
 
@@ -116,7 +117,7 @@ class SeparationFitter:
 
 def class_circuits(rank_CV: Tensor, active_CV: Tensor, fraction: float) -> Tensor:
     """Which words [C, V] are in the circuit of each class."""
-    k_C = (active_CV.sum(1).double() * fraction - 1e-9).ceil().clamp(min=1)
+    k_C = circuit_size(active_CV.sum(1), fraction)
     return active_CV & (rank_CV < k_C[:, None])
 
 

@@ -83,13 +83,17 @@ class SparseRows:
         """The rows after the words' values were set to zero."""
         return self.where(~torch.isin(self.word_P, word_ids))
 
+    def ranks(self, amount_P: Tensor) -> Tensor:
+        """Each pair's place [P] in its row, the largest amount first, ties broken by word id."""
+        order = torch.argsort(self.word_P, stable=True)
+        order = order[torch.argsort(amount_P[order].detach(), descending=True, stable=True)]
+        order = order[torch.argsort(self.row_P[order], stable=True)]
+        place = torch.arange(len(order), device=order.device) - self.offsets_N[self.row_P[order]]
+        return torch.empty_like(order).scatter_(0, order, place)
+
     def largest(self, k: int) -> Tensor:
         """Which pairs [P] are among their row's k largest values, ties broken by word id."""
-        order = torch.argsort(self.word_P, stable=True)
-        order = order[torch.argsort(self.value_P[order].detach(), descending=True, stable=True)]
-        order = order[torch.argsort(self.row_P[order], stable=True)]
-        rank = torch.arange(len(order), device=order.device) - self.offsets_N[self.row_P[order]]
-        return torch.zeros_like(order, dtype=torch.bool).scatter_(0, order, rank < k)
+        return self.ranks(self.value_P) < k
 
     def with_values(self, value_P: Tensor) -> SparseRows:
         """The same pairs carrying other values."""

@@ -64,6 +64,11 @@ class Checkpoints:
             raise ValueError(f"keep is {keep}: at least one checkpoint has to stay")
         self.folder, self.keep = folder, keep
 
+    @classmethod
+    def beside(cls, output: Path) -> Checkpoints:
+        """Those of a run that writes the folder `output`, which each better model replaces whole."""
+        return cls(output.with_name(f"{output.name}.checkpoints"))
+
     def save(self, step: int, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
         """Write a checkpoint; then remove what is older than the newest `keep`, or later than `step`."""
         if step < 0:

@@ -183,7 +183,7 @@ class Trainer:
         return time.perf_counter() - start
 
     def _start(self) -> None:
-        """Thresholds from data; a bound that the user gave."""
+        """Thresholds from data, and surrogates as wide as the recipe has them."""
         if isinstance(self.model, DenseModel):
             return
         self.model.gate.truncate = self.recipe.window

@@ -17,15 +17,12 @@ from splade.models.layers.activation import GATES
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.lexicon import HONESTY_MODES, Lexicon, LexiconSpec
 from splade.models.materialised import allowed
-from splade.models.state import CircuitState, SparseRows
+from splade.models.state import SparseRows
+from tests.models.twins import decide, gradients
 from tests.tiny import FAMILIES, SENTENCES, Sizes, tiny_backbone, tiny_batch, tiny_model
 
 GATE_NAMES, POOLING_NAMES, HEAD_NAMES = sorted(GATES), ["max", "attention"], ["relu_mlp", "bcos"]
 CLOSE = {"atol": 2e-5, "rtol": 2e-5}
-
-
-def decide(model: LexicalSAE, texts: tuple[str, ...] = SENTENCES) -> CircuitState:
-    return model.decide(model.encode(*tiny_batch(model, texts)))
 
 
 def assert_both_ways_agree(model: LexicalSAE, ids: Tensor, mask: Tensor) -> None:
@@ -294,14 +291,6 @@ def dense_rows(model: LexicalSAE, h_BLH: Tensor, ids: Tensor, mask: Tensor) -> T
 def dense_logits(model: LexicalSAE, s_BV: Tensor) -> Tensor:
     hidden = torch.relu(s_BV @ model.head.W_in + model.head.b1)
     return model.head.out(hidden)
-
-
-def gradients(model: LexicalSAE, h_BLH: Tensor, logits: Tensor) -> dict[str, Tensor]:
-    leaves = {"h": h_BLH, "E": model.backbone.E_VH, "e": model.backbone.e_V, "theta": model.gate.raw_V}
-    leaves |= dict(model.head.named_parameters()) | dict(model.pooling.named_parameters())
-    weight = torch.linspace(-1, 1, logits.numel()).view_as(logits)
-    found = torch.autograd.grad((logits * weight).sum() + logits.square().sum(), list(leaves.values()))
-    return dict(zip(leaves, found, strict=True))
 
 
 @pytest.mark.parametrize("honesty", HONESTY_MODES)

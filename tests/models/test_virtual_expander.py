@@ -24,16 +24,12 @@ from splade.models.layers.virtual_expander import VirtualExpander
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.lexicon import HONESTY_MODES, Lexicon, LexiconSpec
 from splade.models.materialised import allowed
-from splade.models.state import CircuitState
+from tests.models.twins import decide, gradients
 from tests.tiny import FAMILIES, SENTENCES, Sizes, tiny_backbone, tiny_batch, tiny_model
 
 GATE_NAMES, POOLING_NAMES, HEAD_NAMES = sorted(GATES), ["max", "attention"], ["relu_mlp", "bcos"]
 CLOSE = {"atol": 2e-5, "rtol": 2e-5}
 NEVER = float("-inf")
-
-
-def decide(model: LexicalSAE, texts: tuple[str, ...] = SENTENCES) -> CircuitState:
-    return model.decide(model.encode(*tiny_batch(model, texts)))
 
 
 def split(model: LexicalSAE, count: int = 5, senses: int = 2) -> LexicalSAE:
@@ -326,14 +322,6 @@ def dense_documents(model: LexicalSAE, h_BLH: Tensor, ids: Tensor, mask: Tensor)
         meant_z = torch.where(meant_BLV > 0, z_BLV, NEVER)
         at_BV = torch.where(meant_z.amax(1) > NEVER, meant_z.argmax(1), z_BLV.argmax(1))
     return s_BLV.gather(1, at_BV[:, None])[:, 0]
-
-
-def gradients(model: LexicalSAE, h_BLH: Tensor, logits: Tensor) -> dict[str, Tensor]:
-    leaves = {"h": h_BLH, "E": model.backbone.E_VH, "e": model.backbone.e_V, "theta": model.gate.raw_V}
-    leaves |= dict(model.head.named_parameters()) | dict(model.expander.named_parameters())
-    weight = torch.linspace(-1, 1, logits.numel()).view_as(logits)
-    found = torch.autograd.grad((logits * weight).sum() + logits.square().sum(), list(leaves.values()))
-    return dict(zip(leaves, found, strict=True))
 
 
 @pytest.mark.parametrize("rows", ["documents", "positions"])
