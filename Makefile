@@ -5,6 +5,7 @@ PIP_ARGS ?=
 BIN := .venv/bin
 PIP_INSTALL := $(BIN)/pip install $(PIP_ARGS) -c constraints.txt
 PINS := pyproject.toml constraints.txt
+BENCHMARKS := training_step predict_explain head_kernels scaling explainers
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
@@ -30,9 +31,10 @@ check: .venv/.installed-dev ## lint, types and import order only
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/.installed-base ## run the benchmarks and refresh docs/results
-	$(BIN)/python benchmarks/fast_path.py --output docs/results/foundation.md
+bench: .venv/.installed-base ## run the benchmarks that suit a CPU, at small shapes, and refresh docs/results
 	$(BIN)/python benchmarks/families.py --output docs/results/foundation.md
+	for name in $(BENCHMARKS); do \
+	  $(BIN)/python benchmarks/$$name.py --device cpu --output docs/results/performance.md || exit 1; done
 
 clean: ## remove .venv, results, caches and builds
 	rm -rf .venv results build dist *.egg-info

@@ -1,12 +1,16 @@
 """Models for benchmarks: the embedded one, and random ones of every backbone family at realistic shapes.
 
-A random model needs no tokenizer: its words are called w0, w1, … and its texts are random ids.
+A random model needs no tokenizer: its words are called w0, w1, … and its texts are random ids. Where a text
+has to be a string, it is its ids written out, which `Numbers` reads.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, cast
+
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedTokenizerBase
 
 from splade.config.model import BackboneRecord, LexicalConfig
@@ -14,6 +18,7 @@ from splade.data.corpora import load_corpus
 from splade.data.rows import Texts
 from splade.models.backbone import Backbone
 from splade.models.build import assemble, calibrate, lexicon_spec
+from splade.models.frozen import FrozenLM
 from splade.models.lexical_sae import LexicalSAE
 from splade.models.lexicon import Lexicon
 
@@ -39,6 +44,12 @@ FAMILIES: dict[str, dict[str, object]] = {
     "mpnet": {},
     "xlm-roberta": {"vocab_size": 250_002},
 }
+# the backbones that costs are measured on: family, and where its config class is not of that size
+SIZES: dict[str, tuple[str, dict[str, object]]] = {
+    "minilm": ("bert", {"hidden_size": 384, "intermediate_size": 1536, "num_hidden_layers": 6}),
+    "bert-base": ("bert", {"num_hidden_layers": 12}),
+    "modernbert-base": ("modernbert", {"num_hidden_layers": 22}),
+}
 _QUICK = {
     "hidden_size": 32,
     "num_attention_heads": 2,
@@ -55,13 +66,71 @@ _QUICK_OWN = {
 
 def random_backbone(family: str, quick: bool) -> Backbone:
     """A masked LM with random weights and random decoder biases."""
-    fields = {**_BASE, **_SPECIALS, **FAMILIES[family]}
-    if quick:
-        fields |= {**_QUICK, **_QUICK_OWN.get(family, {})}
-    backbone = Backbone(AutoModelForMaskedLM.from_config(AutoConfig.for_model(family, **fields)), family)
+    return _random(family, family, {**FAMILIES[family], **({} if not quick else _quick(family))})
+
+
+def sized_backbone(size: str, quick: bool, length: int) -> Backbone:
+    """A masked LM of one of `SIZES` with random weights, which takes texts of `length` tokens."""
+    family, fields = SIZES[size]
+    fields = {**FAMILIES[family], **fields, "max_position_embeddings": max(512, length)}
+    return _random(family, size, {**fields, **_quick(family)} if quick else fields)
+
+
+def _quick(family: str) -> dict[str, object]:
+    return {**_QUICK, **_QUICK_OWN.get(family, {})}
+
+
+def _random(family: str, name: str, fields: dict[str, object]) -> Backbone:
+    config = AutoConfig.for_model(family, **{**_BASE, **_SPECIALS, **fields})
+    backbone = Backbone(AutoModelForMaskedLM.from_config(config), name)
     if backbone.e_V is not None:
         torch.nn.init.normal_(backbone.e_V, std=0.3)
     return backbone.eval()
+
+
+class Given(nn.Module):
+    """Stands in for a backbone whose h is given, so that the vocabulary head can be run alone."""
+
+    def __init__(self, h_BLH: Tensor, vocab_size: int) -> None:
+        super().__init__()
+        self.h_BLH = h_BLH
+        H, device = h_BLH.shape[-1], h_BLH.device
+        self.E_VH = nn.Parameter(torch.randn(vocab_size, H, device=device) * H**-0.5)
+        self.e_V = nn.Parameter(torch.randn(vocab_size, device=device) * 0.3)
+        self.vocab_size, self.name = vocab_size, "given"
+
+    def forward(self, input_ids: Tensor, _attention_mask: Tensor) -> Tensor:
+        """h of as many documents as are asked for."""
+        return self.h_BLH[: len(input_ids)]
+
+
+def head_alone(h_BLH: Tensor, vocab_size: int, words: int, classes: int = 5) -> LexicalSAE:
+    """A model around `h_BLH` that opens about `words` words a document."""
+    given = cast(Backbone, Given(h_BLH, vocab_size))
+    labels = [f"class {c}" for c in range(classes)]
+    config = config_of(given, honesty="free", label_names=labels)
+    few = full_batch(vocab_size, min(2, len(h_BLH)), h_BLH.shape[1])
+    return model_of(config, given, lexicon_of(config, vocab_size), few, words, h_BLH.device)
+
+
+class Numbers:
+    """Reads texts that are ids written out, as a tokenizer would."""
+
+    pad_token_id = 1
+
+    def __call__(self, texts: Sequence[str], max_length: int, **_: Any) -> dict[str, list[list[int]]]:
+        return {"input_ids": [[int(n) for n in text.split()][:max_length] for text in texts]}
+
+
+def full_batch(vocab_size: int, texts: int, length: int) -> Batch:
+    """Random texts without padding."""
+    ids_BL = torch.randint(FIRST_WORD, vocab_size, (texts, length))
+    return ids_BL, torch.ones_like(ids_BL)
+
+
+def to(batch: Batch, device: torch.device) -> Batch:
+    """A batch on a device."""
+    return batch[0].to(device), batch[1].to(device)
 
 
 def lexicon_of(
@@ -82,22 +151,35 @@ def random_batch(vocab_size: int, texts: int, length: int) -> Batch:
     return ids_BL.where(mask_BL.bool(), 1), mask_BL
 
 
-def review_batch(tokenizer: PreTrainedTokenizerBase, texts: int, length: int, joined: int = 1) -> Batch:
-    """Generated reviews, `joined` of them a text, cut at `length` tokens and padded."""
+def review_texts(texts: int, joined: int = 1) -> list[str]:
+    """Generated reviews, `joined` of them a text."""
     rows = load_corpus("reviews").train
     assert isinstance(rows, Texts)
-    reviews = [" ".join(rows.texts[k : k + joined]) for k in range(0, texts * joined, joined)]
+    return [" ".join(rows.texts[k : k + joined]) for k in range(0, texts * joined, joined)]
+
+
+def review_batch(tokenizer: PreTrainedTokenizerBase, texts: int, length: int, joined: int = 1) -> Batch:
+    """Generated reviews, `joined` of them a text, cut at `length` tokens and padded."""
+    reviews = review_texts(texts, joined)
     encoded = tokenizer(reviews, padding=True, truncation=True, max_length=length, return_tensors="pt")
     return encoded["input_ids"], encoded["attention_mask"]
 
 
 def model_of(
-    config: LexicalConfig, backbone: Backbone, lexicon: Lexicon, batch: Batch, words: int
+    config: LexicalConfig,
+    backbone: Backbone,
+    lexicon: Lexicon,
+    batch: Batch,
+    words: int,
+    device: torch.device | None = None,
 ) -> LexicalSAE:
     """A model with a random head, whose thresholds open about `words` words a row of `batch`."""
-    model = assemble(config, backbone, lexicon, None)
+    device = device or torch.device("cpu")
+    model, batch = assemble(config, backbone, lexicon, None).to(device), to(batch, device)
     if config.honesty == "licensed-static":
         lexicon.build_licences(backbone.E_VH.detach())
+    if config.honesty == "licensed-contextual":
+        model.frozen = FrozenLM.copy_of(backbone, lexicon)
     rows = lexicon.valid(*batch) if config.task == "tagging" else None
     calibrate(model, [(*batch, rows)], words)
     with torch.no_grad():  # a fresh head has no biases and hardly any weights, so a sum would be too easy

@@ -9,13 +9,14 @@ from __future__ import annotations
 import argparse
 import datetime
 import functools
+import gc
 import os
 import platform
 import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -41,20 +42,85 @@ class Section:
     notes: Sequence[str]
 
 
-def arguments(description: str) -> argparse.Namespace:
-    """`--quick` and `--output FILE`."""
+@dataclass(frozen=True)
+class Shape:
+    """How many texts of how many tokens."""
+
+    texts: int
+    length: int
+
+    @classmethod
+    def of(cls, name: str) -> Shape:
+        """`32x512`: 32 texts of 512 tokens."""
+        texts, length = name.split("x")
+        return cls(int(texts), int(length))
+
+    def __str__(self) -> str:
+        return f"{self.texts}×{self.length}"
+
+
+QUICK = (Shape(4, 16),)
+CPU_SHAPES = (Shape(8, 64),)
+GPU_SHAPES = (Shape(64, 128), Shape(32, 512), Shape(8, 2048))
+
+
+def parser(description: str) -> argparse.ArgumentParser:
+    """What every benchmark takes: `--quick` and `--output FILE`."""
     _commit()  # asked before a long run, during which it may change
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="tiny shapes, to see that it runs")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the table's section in this file")
-    return parser.parse_args()
+    return parser
+
+
+def arguments(description: str) -> argparse.Namespace:
+    """The arguments of a benchmark that takes no others."""
+    return parser(description).parse_args()
+
+
+def with_device(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Add `--device`, the GPU where there is one."""
+    found = "cuda" if torch.cuda.is_available() else "cpu"
+    parser.add_argument("--device", type=torch.device, default=torch.device(found), help="cpu or cuda")
+    return parser
+
+
+def with_shapes(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Add `--shape 32x512 ...`."""
+    parser.add_argument("--shape", type=Shape.of, nargs="+", metavar="BxL", help="texts x tokens (several)")
+    return parser
+
+
+def shapes(options: argparse.Namespace) -> Sequence[Shape]:
+    """Those asked for; by default small ones on a CPU, and those of the budgets on a GPU."""
+    if options.shape or options.quick:
+        return tuple(options.shape or QUICK)
+    return GPU_SHAPES if options.device.type == "cuda" else CPU_SHAPES
+
+
+def attempt(
+    names: Sequence[object], columns: Sequence[str], run: Callable[[], Sequence[object]]
+) -> list[object]:
+    """A row of the table, `names` first; one that fails says why instead, and the others go on."""
+    try:
+        return [*names, *run()]
+    except Exception as problem:
+        reason = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
+        print(f"{' '.join(map(str, names))}: {reason}", file=sys.stderr)
+        blank = [""] * (len(columns) - len(names) - 1)
+        return [*names, f"failed: {reason[:60]}", *blank]
+    finally:
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
 
 
 def report(section: Section, output: Path | None) -> None:
     """Print the section, and write it to a file if one is given."""
     console = make_console()
     if not sys.stdout.isatty():
-        console.width = 140  # a pipe has no width, and a table should not fold in it
+        console.width = 160  # a pipe has no width, and a table should not fold in it
+    print(" · ".join(value for _, value in machine()))
     table(console, section.question, section.columns, section.rows)
     for note in section.notes:
         print(note)
@@ -91,12 +157,16 @@ def command() -> str:
 
 
 def machine() -> list[tuple[str, str]]:
-    """CPU, memory, threads, versions and commit."""
+    """CPU, memory, threads, GPU, versions and commit."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     cpu = f"{_cpu_model()}, {os.cpu_count()} cores, threads: {torch.get_num_threads()}, {memory:.0f} GiB"
-    versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("torch", "transformers"))
+    installed = {d.metadata["Name"] for d in metadata.distributions()}
+    named = [name for name in ("torch", "triton", "transformers") if name in installed]
+    versions = ", ".join(f"{name} {metadata.version(name)}" for name in named)
+    gpu = [("GPU", torch.cuda.get_device_name())] if torch.cuda.is_available() else []
     return [
         ("Machine", cpu),
+        *gpu,
         ("Versions", f"lexical-sae {splade.__version__}, {versions}, Python {platform.python_version()}"),
         ("Commit", _commit()),
     ]

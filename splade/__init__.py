@@ -15,8 +15,12 @@ _HOMES = {
     "LexicalTagger": "splade.estimators",
     "Predictor": "splade.inference.predictor",
     "SuppressedModel": "splade.intervene",
+    "compare_removals": "splade.evaluation.removals",
     "compute_attribution_tensor": "splade.mechanistic.attribution",
+    "evaluate_bias": "splade.evaluation.bias",
     "explain_model_spans": "splade.inference.predictor",
+    "get_clean_vocab_mask": "splade.inference.top_tokens",
+    "get_top_tokens": "splade.inference.top_tokens",
     "load_dataset": "splade.data.datasets",
     "suppress_token_globally": "splade.intervene",
 }

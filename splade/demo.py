@@ -3,15 +3,16 @@
 1. Train on reviews in which one city stands almost only beside praise.
 2. Evaluate on test reviews, where the city means nothing, beside a bag of words.
 3. Explain six of them: the city, or what the model reads at its name, is among the reasons.
-4. Remove the city's word, then every word that is read mostly at its name; show what changes.
+4. Remove the city's word, then others by which its name still tells, each chosen for what it takes off the
+   gap and costs in accuracy; show what changes.
 
-The gap is the mean of P(positive | the city) - P(positive | another city) over the same sentences.
+The gap is the mean of P(positive | the city) - P(positive | another city) over the same sentences. Words are
+chosen on other sentences than those that the gap is measured on, and on validation rows.
 """
 
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -21,20 +22,26 @@ from rich.console import Console
 
 from splade.config.load import load_config
 from splade.data.corpora.reviews import PLANTED_CITY, city_pairs
-from splade.data.rows import Texts
+from splade.data.rows import Dataset, Texts
 from splade.evaluation.reference import bag_of_words
 from splade.inference import Explanation, Prediction, Predictor
-from splade.intervene import suppress_token_globally
+from splade.intervene import suppress_token_globally, word_ids
+from splade.intervene.cached import Cached
+from splade.intervene.closure import close, propose
+from splade.intervene.harm import PairGap
 from splade.models.lexical_sae import LexicalSAE
 from splade.pipelines import Results, train, write_json
 from splade.render import terminal
 from splade.report.demo import demo_page
+from splade.studies.curve import curve, summary
 from splade.training.progress import Progress
 
 SETTINGS = {"data.path": "reviews", "training.epochs": 4, "experiment_name": "demo"}
 SHOWN = 6
-PAIRS = 150
-NEIGHBOUR_TEXTS = 400  # training texts in which words read at the city's name are looked for
+PAIRS, CHOOSING_PAIRS = 150, 300  # to measure the gap on, and to choose words on: no text is in both
+READ_TEXTS = 200  # training texts in which words read at the city's name are looked for
+ACCURACY_COST = 0.01
+EXAMPLES = 8  # predictions that changed
 
 
 def run(output: Path, console: Console, seed: int = 0) -> Results:
@@ -42,9 +49,8 @@ def run(output: Path, console: Console, seed: int = 0) -> Results:
     progress = Progress(console)
     config = load_config(overrides={**SETTINGS, "seed": seed})
     trained = train(config, output / "model", progress)
-    test, learned = trained.dataset.test, trained.dataset.train
+    test = trained.dataset.test
     assert isinstance(test, Texts)
-    assert isinstance(learned, Texts)
     assert isinstance(trained.model, LexicalSAE)
     results = {**trained.results, "reference": asdict(bag_of_words(trained.dataset))}
     _print_figures(console, results)
@@ -54,7 +60,7 @@ def run(output: Path, console: Console, seed: int = 0) -> Results:
     for explanation in before:
         console.rule(style="dim")
         terminal.explanation(console, explanation.to_dict(), top=8)
-    surgery, after = _surgery(predictor, test, learned, [test.texts[i] for i in shown], seed)
+    surgery, after = _surgery(predictor, trained.dataset, [test.texts[i] for i in shown], seed)
     _print_surgery(console, surgery)
     results["timing"].update(_speed(predictor, test.texts[:128]))
     results |= {
@@ -80,65 +86,43 @@ def _six(test: Texts) -> list[int]:
 
 
 def _surgery(
-    predictor: Predictor, test: Texts, learned: Texts, shown: Sequence[str], seed: int
+    predictor: Predictor, dataset: Dataset, shown: Sequence[str], seed: int
 ) -> tuple[Results, list[Explanation]]:
-    """Remove the word of the city, then those read at its name: figures of each step, explanations after."""
-    model, pairs = predictor.model, city_pairs(PAIRS, seed)
-    neighbours = _read_at(predictor, PLANTED_CITY, learned.texts)
-    start = predictor.predict(test.texts)
-    steps = [{"removed": [], **_measure(predictor, test, pairs, start, start)}]
-    for words in ([PLANTED_CITY], [word for word in neighbours if word != PLANTED_CITY]):
-        if words:
-            suppress_token_globally(model, words)
-            now = predictor.predict(test.texts)
-            steps.append({"removed": words, **_measure(predictor, test, pairs, start, now)})
-    changed = [i for i, (old, new) in enumerate(zip(start, now, strict=True)) if old.label != new.label]
+    """Remove the word of the city, then those by which its name tells: figures of each step, and after."""
+    model, test = predictor.model, dataset.test
+    assert isinstance(test, Texts)
+    pairs = city_pairs(PAIRS + CHOOSING_PAIRS, seed)
+    words = _chosen(model, dataset, pairs[PAIRS:])
+    positive = dataset.label_names.index("positive")
+    rows = Cached.read(model, test.texts)
+    removals = [[], [PLANTED_CITY], *([word] for word in words)]
+    points = curve(model, removals, rows, test.labels, pairs[:PAIRS], positive)
+    left = rows.without(word_ids(model, [PLANTED_CITY, *words]))
+    changed = (rows.logits().argmax(-1) != left.logits().argmax(-1)).nonzero()[:, 0].tolist()
+    examples = [test.texts[i] for i in changed[:EXAMPLES]]
+    start = predictor.predict(examples)
+    for removed in ([PLANTED_CITY], words):
+        if removed:
+            suppress_token_globally(model, removed, reason="a city is no reason")
+    now = predictor.predict(examples)
     surgery = {
-        "removed": [word for step in steps for word in step["removed"]],
+        **summary(points),
         "texts": len(test),
-        "flipped": steps[-1]["flipped"],
-        "gap_before": steps[0]["gap"],
-        "gap_after": steps[-1]["gap"],
-        "accuracy_before": steps[0]["accuracy"],
-        "accuracy_after": steps[-1]["accuracy"],
-        "steps": steps,
-        "examples": [_change(test.texts[i], start[i], now[i]) for i in changed[:8]],
+        "examples": [_change(*example) for example in zip(examples, start, now, strict=True)],
     }
     return surgery, predictor.explain(shown)
 
 
-def _measure(
-    predictor: Predictor,
-    test: Texts,
-    pairs: Sequence[tuple[str, str]],
-    start: Sequence[Prediction],
-    now: Sequence[Prediction],
-) -> dict[str, Any]:
-    names = predictor.names
-    with_city, with_other = (predictor.predict([pair[side] for pair in pairs]) for side in (0, 1))
-    gaps = [
-        a.probabilities["positive"] - b.probabilities["positive"]
-        for a, b in zip(with_city, with_other, strict=True)
-    ]
-    right = sum(p.label == names[y] for p, y in zip(now, test.labels, strict=True))
-    return {
-        "gap": sum(gaps) / len(gaps),
-        "accuracy": right / len(test),
-        "flipped": sum(p.label != q.label for p, q in zip(start, now, strict=True)),
-    }
-
-
-def _read_at(predictor: Predictor, name: str, texts: Sequence[str]) -> list[str]:
-    """Concept words that are read mostly at one input word, those of most activation there first."""
-    some = [text for text in texts if name in text.lower()][: NEIGHBOUR_TEXTS // 2]
-    some += [text for text in texts if name not in text.lower()][: NEIGHBOUR_TEXTS // 2]
-    here, everywhere = Counter[str](), Counter[str]()
-    for explanation in predictor.explain(some):
-        for word in explanation.words:
-            everywhere[word.word] += word.activation  # type: ignore[assignment]
-            at = sum(read.share for read in word.read_at if read.text.lower() == name)
-            here[word.word] += at * word.activation  # type: ignore[assignment]
-    return [word for word, amount in here.most_common() if amount > everywhere[word] / 2]
+def _chosen(model: LexicalSAE, dataset: Dataset, pairs: Sequence[tuple[str, str]]) -> list[str]:
+    """The words that go with the city, in their order, chosen on training and validation texts."""
+    assert isinstance(dataset.validation, Texts)
+    assert isinstance(dataset.train, Texts)
+    by_name = sorted(dataset.train.texts, key=lambda text: PLANTED_CITY not in text.lower())
+    texts = by_name[: READ_TEXTS // 2] + by_name[-READ_TEXTS // 2 :]
+    related = [proposal.word for proposal in propose(model, [PLANTED_CITY], texts)]
+    harm = PairGap(model, pairs, dataset.label_names.index("positive"))
+    steps = close(model, [PLANTED_CITY], related, harm, dataset.validation, ACCURACY_COST)
+    return [step.word for step in steps]
 
 
 def _change(text: str, old: Prediction, new: Prediction) -> dict[str, Any]:
@@ -189,11 +173,13 @@ def _print_surgery(console: Console, surgery: Results) -> None:
     rows = []
     for number, step in enumerate(surgery["steps"]):
         words = step["removed"]
-        name = (
-            "nothing"
-            if not number
-            else ", ".join(words[:6]) + (f" and {len(words) - 6} more" if len(words) > 6 else "")
-        )
-        rows.append([("+ " if number > 1 else "") + name, step["gap"], step["accuracy"], step["flipped"]])
+        more = f" and {len(words) - 6} more" if len(words) > 6 else ""
+        name = ("+ " if number > 1 else "") + (", ".join(words[:6]) or "nothing") + more
+        rows.append([name, _told(step["gap"]), _told(step["accuracy"]), step["changed"]])
     title = f"Removing what the model reads at “{PLANTED_CITY}”"
     terminal.table(console, title, ["removed", "gap", "accuracy", "changed"], rows)
+
+
+def _told(interval: dict[str, float]) -> str:
+    """A figure with its 95 % interval."""
+    return "{mean:.3f} ({low:.3f} to {high:.3f})".format(**interval)

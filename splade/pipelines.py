@@ -2,7 +2,7 @@
 
 The folder of a run is a model (`LexicalSAE.from_pretrained`) with its records beside it:
 
-results.json     everything measured so far; `complete` says that nothing is missing
+results.json     everything measured so far; `complete` says that the run came to its end
 training.yaml    the settings, resolved
 rows.json        of a run in an experiment: right, found and there for every measured row
 
@@ -16,6 +16,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -39,6 +40,7 @@ from splade.training.progress import Progress
 from splade.training.tracking import require_tracker, tracked
 
 __all__ = [
+    "SCHEMA",
     "Results",
     "Trained",
     "environment",
@@ -53,6 +55,8 @@ __all__ = [
     "train",
     "write_json",
 ]
+
+SCHEMA = 1  # of results.json; docs/results-schema.md says what each version holds
 
 Model = LexicalSAE | DenseModel
 
@@ -84,11 +88,13 @@ def train(config: ExperimentConfig, output: Path, progress: Progress, resume: bo
     with tracked(progress, config, output) as watched:
         model, history = fit(config, dataset, watched, lambda best: _keep(best, output), checkpoints)
     results: Results = {
+        "schema": SCHEMA,
         "complete": False,
         "task": dataset.task,
         "dataset": dataset.name,
         "labels": dataset.label_names,
         "rows": {name: len(part) for name, part in dataset.splits().items()},
+        "measured_on": measured_on,
         "model": _about_model(model),
         "settings": config.model_dump(mode="json"),
         "history": [asdict(epoch) for epoch in history.epochs],
@@ -98,26 +104,41 @@ def train(config: ExperimentConfig, output: Path, progress: Progress, resume: bo
     output.mkdir(parents=True, exist_ok=True)
     settings = yaml.safe_dump(results["settings"], sort_keys=False)
     (output / "training.yaml").write_text(settings, encoding="utf-8")
-    write_json(output / "results.json", results)  # before what may fail
-    found = _evaluate(model, rows, _frozen(model), progress)
-    results["timing"]["evaluate_seconds"] = found.pop("seconds")
-    results |= {"measured_on": measured_on, **found, "complete": True}
-    write_json(output / "results.json", results)
+    fitted = {"sae": config.mechanistic.sae_comparison, "probes": config.mechanistic.probes}
+    asked = [name for name, wanted in fitted.items() if wanted]
+    _evaluate(model, rows, _frozen(model), progress, results, output, dataset.train, asked)
     if checkpoints is not None:
         checkpoints.clear()
     return Trained(model, dataset, results)
 
 
 def evaluate_saved(
-    model: LexicalSAE, path: str, text: str | None, label: str | None, progress: Progress
+    model: LexicalSAE,
+    path: str,
+    text: str | None,
+    label: str | None,
+    progress: Progress,
+    output: Path | None = None,
 ) -> Results:
-    """Measure a saved model on the test rows of a dataset, or on all rows of a lone file."""
+    """Measure a saved model on the test rows of a dataset, or on all rows of a lone file.
+
+    With an `output` its results.json is written, anew after each step.
+    """
     name, rows = rows_for(model, path, text, label)
-    found = _evaluate(model, rows, find_frozen(model), progress)
-    timing = {"evaluate_seconds": found.pop("seconds")}
-    about = {"dataset": name, "labels": model.config.label_names, "model": _about_model(model)}
-    about["measured_on"] = "test"
-    return {**about, "rows": {"test": len(rows)}, **found, "timing": timing, "environment": environment()}
+    results: Results = {
+        "schema": SCHEMA,
+        "complete": False,
+        "task": model.config.task,
+        "dataset": name,
+        "labels": model.config.label_names,
+        "rows": {"test": len(rows)},
+        "measured_on": "test",
+        "model": _about_model(model),
+        "timing": {},
+        "environment": environment(),
+    }
+    _evaluate(model, rows, find_frozen(model), progress, results, output)
+    return results
 
 
 def rows_for(
@@ -237,11 +258,40 @@ def _frozen(model: Model) -> FrozenLM | None:
     return find_frozen(model) if isinstance(model, LexicalSAE) else None
 
 
-def _evaluate(model: Model, rows: Texts | Sentences, frozen: FrozenLM | None, progress: Progress) -> Results:
-    with progress.task("evaluation", len(rows)) as advance:
-        found = evaluate(model, rows, frozen, advance=advance).to_dict()
-    del found["rows"]  # the caller says how many rows each split has
-    return found
+def _evaluate(
+    model: Model,
+    rows: Texts | Sentences,
+    frozen: FrozenLM | None,
+    progress: Progress,
+    results: Results,
+    output: Path | None,
+    training: Texts | Sentences | None = None,
+    fitted: Sequence[str] = (),
+) -> None:
+    """Add what is measured to `results`, and write them to `output` whenever there is more."""
+    start = time.perf_counter()
+
+    def keep() -> None:
+        if output is not None:
+            write_json(output / "results.json", results)
+
+    def note(name: str, value: Any) -> None:
+        results.update(value if name == "quality" else {name: value})
+        keep()
+        progress.line(f"{time.perf_counter() - start:6.1f} s  {_said(name, value)}")
+
+    keep()  # before what may fail
+    found = evaluate(model, rows, frozen, watch=progress.task, on_step=note, training=training, fitted=fitted)
+    results["timing"] |= {"evaluate_seconds": found.seconds, "step_seconds": found.step_seconds}
+    results |= {"problems": found.problems, "complete": True}
+    keep()
+
+
+def _said(name: str, value: Any) -> str:
+    """What a line of progress says of a step."""
+    if name != "problems":
+        return f"{name.replace('_', ' ')} measured"
+    return "; ".join(f"{step} failed: {why}" for step, why in value.items())
 
 
 def _about_model(model: Model) -> Results:

@@ -40,7 +40,7 @@ def circuit_mask(
     magnitude_P = attribution_P.abs()
     edge_P = rows.open_P & ((rank_P == k_P - 1) | (rank_P == k_P))
     t_N = rows.sum_by_row(torch.where(edge_P, magnitude_P / 2, 0.0))
-    t_P = t_N[rows.row_P]
+    t_P = rows.of_row(t_N)
     soft_P = torch.sigmoid((magnitude_P - t_P) / (temperature * t_P.clamp(min=_LEAST)))
     return torch.where(rows.open_P, soft_P, 0.0)
 

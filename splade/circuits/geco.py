@@ -35,6 +35,12 @@ class Multiplier:
         self.log_value = torch.tensor(math.log(start))
         self.mean: Tensor | None = None
 
+    def to(self, device: torch.device) -> Multiplier:
+        """Move to a device, so that no step waits for λ to be copied there."""
+        self.log_value = self.log_value.to(device)
+        self.mean = None if self.mean is None else self.mean.to(device)
+        return self
+
     @property
     def value(self) -> Tensor:
         """λ."""

@@ -52,10 +52,9 @@ def frequency(log_theta_P: Tensor, word_P: Tensor, dead_V: Tensor) -> Tensor:
 
     Only near misses of the batch are pairs, so a word that merely is rare is left alone.
     """
-    dead_P = dead_V[word_P]
-    words, slot_P, times = torch.unique(word_P[dead_P], return_inverse=True, return_counts=True)
-    once_P: Tensor = log_theta_P[dead_P] / times[slot_P]
-    return once_P.sum() / max(len(words), 1)
+    times_V = torch.zeros_like(dead_V, dtype=torch.long).scatter_add_(0, word_P, torch.ones_like(word_P))
+    once_P = torch.where(dead_V[word_P], log_theta_P / times_V[word_P], 0.0)
+    return once_P.sum() / (dead_V & (times_V > 0)).sum().clamp(min=1)
 
 
 def l1(rows: SparseRows) -> Tensor:
@@ -74,9 +73,8 @@ def df_flops(rows: SparseRows) -> Tensor:
     Least where few words do all the work. The scale of w cancels, so counts and sums stand for the means.
     """
     V = rows.vocab_size
-    count_V = torch.bincount(rows.word_P[rows.open_P], minlength=V)
     sum_V = rows.value_P.new_zeros(V).index_add(0, rows.word_P, rows.value_P)
-    w_V = count_V * sum_V
+    w_V = rows.word_counts() * sum_V
     return w_V.sum() * _inverse_norm(w_V.square().sum()) / math.sqrt(V)
 
 

@@ -186,6 +186,9 @@ class Objective:
     def to(self, device: torch.device) -> Objective:
         """The same objective with its state on another device."""
         self.margin.data = self.margin.data.to(device)
+        for multiplier in (self.grounding, self.accuracy):
+            if multiplier is not None:
+                multiplier.to(device)
         self.centroids.to(device)
         self.frequencies.to(device)
         if self.uncertainty is not None:
@@ -206,7 +209,7 @@ class Objective:
 
     def constrain(self, tau: float) -> None:
         """Begin the second phase, in which CE <= τ."""
-        self.accuracy = Multiplier(tau, self.accuracy_step)
+        self.accuracy = Multiplier(tau, self.accuracy_step).to(self.margin.device)
 
     def terms(
         self,

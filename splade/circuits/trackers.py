@@ -69,7 +69,9 @@ class Centroids(_Average):
 
     def _means(self, rows: SparseRows, attribution_P: Tensor, labels_N: Tensor) -> tuple[Tensor, Tensor]:
         """The batch's mean attribution of each class [C, V], and each class's decay [C, 1]."""
-        count_C1 = torch.bincount(labels_N, minlength=len(self.total))[:, None]
+        # not bincount, which makes the host wait for the largest label
+        count_C = torch.zeros(len(self.total), dtype=torch.long, device=labels_N.device)
+        count_C1 = count_C.scatter_add_(0, labels_N, torch.ones_like(labels_N))[:, None]
         place = (labels_N[rows.row_P], rows.word_P)
         sum_CV = torch.zeros_like(self.total).index_put(
             place, attribution_P.to(self.total.dtype), accumulate=True
@@ -93,7 +95,7 @@ class Frequencies(_Average):
         """Take one batch; one without rows shows nothing."""
         if rows.n_rows == 0:
             return
-        count_V = torch.bincount(rows.word_P[rows.open_P], minlength=rows.vocab_size)
+        count_V = rows.word_counts()
         decay = torch.full_like(self.weight, self.decay)
         self.total, self.weight = self._mixed(count_V / rows.n_rows, decay)
 

@@ -6,26 +6,18 @@ import argparse
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from splade.cli.files import emit_one
 from splade.cli.streams import progress, screen
 from splade.cli.verbs import loaded
 from splade.errors import ConfigError
 
-if TYPE_CHECKING:
-    from splade.evaluation.explainers.compare import ExplainerRow
-
 DESCRIPTION = "Compare explainers: faithfulness, forward passes and time on the same texts."
 EXAMPLES = """
   lexical-sae compare model --data reviews --texts 20
   lexical-sae compare model --data test.csv --explainers ours,integrated_gradients,random
   lexical-sae compare model --data reviews --output compared.json"""
-_COLUMNS = ["explainer", "removal", "comprehensiveness", "sufficiency", "flips", "passes", "ms a text"]
-_TITLES = {
-    "bottleneck": "Words the decision was made from, removed exactly",
-    "inputs": "Words of the text, masked or deleted",
-}
 
 
 def options(add: Callable[..., object]) -> None:
@@ -74,33 +66,13 @@ def compare(options: argparse.Namespace) -> int:
     if options.json:
         emit_one(found)
     else:
-        _show(rows)
+        _show(found["rows"])
     return 0
 
 
-def _show(rows: list[ExplainerRow]) -> None:
+def _show(rows: list[dict[str, Any]]) -> None:
     from splade.render.terminal import table
+    from splade.report.studies import explainer_tables
 
-    for kind, title in _TITLES.items():
-        chosen = [row for row in rows if row.table == kind]
-        if chosen:
-            table(screen(), title, _COLUMNS, [_cells(row) for row in chosen])
-
-
-def _cells(row: ExplainerRow) -> list[str]:
-    if row.faithfulness is None or row.cost is None:
-        return [row.explainer, row.removal, row.note, "", "", "", ""]
-    said, cost = row.faithfulness, row.cost
-    gaps = [
-        f"{gap.mean:.2f} ({gap.low:.2f} .. {gap.high:.2f})"
-        for gap in (said.aopc_comprehensiveness, said.aopc_sufficiency)
-    ]
-    flips = f"{said.flip_rate.mean:.0%}"
-    return [
-        row.explainer,
-        row.removal,
-        *gaps,
-        flips,
-        f"{cost.forward_passes:,.0f}",
-        f"{cost.milliseconds:.1f}",
-    ]
+    for title, (columns, cells) in explainer_tables(rows).items():
+        table(screen(), title, columns, cells)

@@ -64,11 +64,10 @@ def edit(options: argparse.Namespace) -> int:
     rows = _rows(options, model)
     if options.undo is not None or options.remove or options.scale:
         _change(options, model)
-    if options.certificate:
-        _certify(options, model, rows)
+    holds = _certify(options, model, rows) if options.certificate else True
     if options.list or options.json or not (options.remove or options.scale or options.certificate):
         _show(options, model)
-    return 0
+    return 0 if holds else 1
 
 
 def _require(options: argparse.Namespace) -> None:
@@ -117,7 +116,8 @@ def _propose(options: argparse.Namespace, model: LexicalSAE) -> None:
         say(f"still in use and related: {', '.join(related)}; to remove some too, run --remove again")
 
 
-def _certify(options: argparse.Namespace, model: LexicalSAE, rows: Texts | Sentences | None) -> None:
+def _certify(options: argparse.Namespace, model: LexicalSAE, rows: Texts | Sentences | None) -> bool:
+    """Write the certificate, and answer whether the removal holds."""
     from splade.intervene.certificate import certify
     from splade.report.certificate import certificate_page
 
@@ -127,7 +127,8 @@ def _certify(options: argparse.Namespace, model: LexicalSAE, rows: Texts | Sente
     figures = json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False)
     write_text(options.certificate.with_suffix(".json"), figures + "\n")
     if not found.holds:
-        raise ConfigError("an attack moved a removed word: the certificate names it, do not use this model")
+        say("error: an attack moved a removed word: see the certificate, and do not use this model")
+    return found.holds
 
 
 def _pretrained(model: LexicalSAE) -> Tensor | None:

@@ -55,7 +55,13 @@ def measured(results: Mapping[str, Any]) -> Row:
         "data": f"{results['dataset']}, {results['rows'][split]:,} {split} rows",
         **_quality(results),
         "calibration_error": percent(results["ece"]),
-        **(_words(results) if "dictionary" in results else {}),
+        **_words(results),
+        **_faithfulness(results),
+        **_classes(results),
+        **_layers(results),
+        **_gate_cost(results),
+        **_autoencoders(results),
+        **_problems(results),
     }
 
 
@@ -93,27 +99,86 @@ def _quality(results: Mapping[str, Any]) -> Row:
 
 
 def _words(results: Mapping[str, Any]) -> Row:
-    active = results["active_words"]
-    return {
-        "active_words": f"{active['mean']:.1f} on average, {active['max']:,} at most",
-        "largest_residual": f"{results['dla']['max_relative_residual']:.1e}",
-        **_honesty(results["dictionary"]),
-        **_faithfulness(results),
-    }
+    """What a model's words are; a step that failed has no line."""
+    shown: Row = {}
+    if active := results.get("active_words"):
+        shown["active_words"] = f"{active['mean']:.1f} on average, {active['max']:,} at most"
+    if sums := results.get("dla"):
+        shown["largest_residual"] = f"{sums['max_relative_residual']:.1e}"
+    if words := results.get("dictionary"):
+        shown |= _honesty(words)
+    return shown
 
 
 def _faithfulness(results: Mapping[str, Any]) -> Row:
-    """What removing words does to decisions; absent from the records of older versions."""
-    if not results.get("eraser"):
+    """What removing words does to decisions."""
+    shown: Row = {}
+    if erasers := results.get("eraser"):
+        shown["comprehensiveness"] = _interval(erasers[0]["aopc_comprehensiveness"])
+        shown["sufficiency"] = _interval(erasers[0]["aopc_sufficiency"])
+    for circuit in results.get("completeness", []):
+        if circuit["fraction"] == 0.1:
+            shown["same_by_a_tenth_of_words"] = percent(circuit["agreement"])
+    if flips := results.get("removability"):
+        rates = {f"the top {at['k']}": percent(at["rate"]["mean"]) for at in flips["at"]}
+        shown["flips_without_words"] = rates
+    return shown
+
+
+def _classes(results: Mapping[str, Any]) -> Row:
+    """How alike the reasons of classes are."""
+    found = results.get("separation", {})
+    if found.get("mean_cosine") is None:
         return {}
-    eraser, flips = results["eraser"][0], results["removability"]["at"]
-    tenth = next(circuit for circuit in results["completeness"] if circuit["fraction"] == 0.1)
+    closest = " and ".join(map(label, found["closest"]))
     return {
-        "comprehensiveness": _interval(eraser["aopc_comprehensiveness"]),
-        "sufficiency": _interval(eraser["aopc_sufficiency"]),
-        "same_by_a_tenth_of_words": percent(tenth["agreement"]),
-        "flips_without_words": {f"the top {at['k']}": percent(at["rate"]["mean"]) for at in flips},
+        "cosine_of_classes": f"{found['mean_cosine']:.2f} on average, {found['max_cosine']:.2f} of {closest}"
     }
+
+
+def _layers(results: Mapping[str, Any]) -> Row:
+    """What embeddings, layers and bias add to each class, on average."""
+    found = results.get("layerwise", {}).get("classes", [])
+    return {"layers": {one["label"]: _sum_of_layers(one) for one in found}} if found else {}
+
+
+def _sum_of_layers(one: Mapping[str, Any]) -> str:
+    steps = "  ".join(f"{value:+.2f}" for value in one["layers"])
+    ends = f"embeddings {one['embeddings']:+.2f}, layers {steps}, bias {one['bias']:+.2f}"
+    return f"{one['logit']:.2f} = {ends}"
+
+
+def _gate_cost(results: Mapping[str, Any]) -> Row:
+    """Losses with and without the gate, and how many words do the work."""
+    found = results.get("scaling", {})
+    shown: Row = {}
+    if found.get("lm_loss") is not None:
+        shown["guessing_hidden_words"] = (
+            f"loss {found['lm_loss']:.2f}, {found['lm_loss_gated']:.2f} by active words alone"
+        )
+    if found.get("head_loss") is not None:
+        shown["loss"] = f"{found['head_loss']:.3f}, {found['head_loss_relu']:.3f} without the gate"
+        shown["words_that_do_the_work"] = f"{found['ablation_sparsity']:.1f}"
+    return shown
+
+
+def _autoencoders(results: Mapping[str, Any]) -> Row:
+    """Post-hoc autoencoders in the place of what the vocabulary head reads."""
+    found = results.get("sae", [])
+    return {"autoencoders": {one["kind"]: _spliced(one) for one in found}} if found else {}
+
+
+def _spliced(one: Mapping[str, Any]) -> str:
+    said = (
+        f"{percent(one['explained_variance'])} explained by {one['l0']:.0f} of {one['features']:,} features"
+    )
+    return f"{said}, accuracy {100 * one['accuracy_change']:+.1f} points, {percent(one['agreement'])} alike"
+
+
+def _problems(results: Mapping[str, Any]) -> Row:
+    """Steps that failed, and why."""
+    found = results.get("problems", {})
+    return {"not_measured": {step: label(why, 200) for step, why in found.items()}} if found else {}
 
 
 def _interval(found: Mapping[str, float]) -> str:

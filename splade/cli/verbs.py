@@ -123,10 +123,9 @@ def evaluate(options: Options) -> int:
     if folder and folder.resolve() == Path(options.model).resolve():
         raise ConfigError(f"{folder} holds the results of training; choose another --output")
     model = loaded(options.model)
-    results = pipelines.evaluate_saved(model, options.data, options.text, options.label, progress())
+    results = pipelines.evaluate_saved(model, options.data, options.text, options.label, progress(), folder)
     if folder:
         write_text(folder / "report.html", training_page(results))
-        pipelines.write_json(folder / "results.json", results)
     if options.json:
         emit_one(results)
     else:

@@ -7,17 +7,12 @@ documentation. A model's own record is `config/model.py`.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationInfo,
-    field_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from splade.config.strict import Strict
+from splade.config.studies import FaithfulnessConfig, NeedleConfig, SurgeryConfig
 
 
 def _count(value: int) -> int:
@@ -51,25 +46,6 @@ def _bound(value: float | str | None) -> float | str | None:
 Count = Annotated[int, AfterValidator(_count)]
 Rate = Annotated[float | str | None, BeforeValidator(_number), AfterValidator(_rate)]
 Bound = Annotated[float | str | None, BeforeValidator(_number), AfterValidator(_bound)]
-
-
-class Strict(BaseModel):
-    """Settings that refuse keys they do not know, and numbers that are none.
-
-    A number may stand where text is asked for: `label: 2` is the second column, `experiment_name: 7` a name.
-    """
-
-    model_config = ConfigDict(
-        extra="forbid", validate_assignment=True, allow_inf_nan=False, coerce_numbers_to_str=True
-    )
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _no_truth_for_a_number(cls, value: object, info: ValidationInfo) -> object:
-        kind = cls.model_fields[str(info.field_name)].annotation
-        if isinstance(value, bool) and bool not in (kind, *get_args(kind)):
-            raise ValueError("give a value other than true or false")
-        return value
 
 
 class DataConfig(Strict):
@@ -155,6 +131,8 @@ class MechanisticConfig(Strict):
     """What is measured of the circuits."""
 
     circuit_fraction: float = Field(0.1, gt=0, le=1, description="share of active words that is a circuit")
+    sae_comparison: bool = Field(False, description="train sparse autoencoders post hoc, and compare")
+    probes: bool = Field(False, description="fit probes on single words, on training rows")
 
 
 class VpeConfig(Strict):
@@ -195,3 +173,6 @@ class ExperimentConfig(Strict):
     evaluation: EvaluationConfig = EvaluationConfig()
     datasets: list[str] = Field([], description="of run_multi_dataset: names or paths, one run for each")
     recipes: list[str] = Field([], description="of run_ablation: the recipes set side by side")
+    faithfulness: FaithfulnessConfig = FaithfulnessConfig()
+    needle: NeedleConfig = NeedleConfig()
+    surgery: SurgeryConfig = SurgeryConfig()

@@ -1,7 +1,8 @@
 """Do a row's few largest words decide as all of them do? The decisions of circuits, at several sizes.
 
 A circuit is the share `fraction` of a row's active words that add most, by size, to the predicted class.
-Classes are the gold ones; those whose rows the whole model never gets right have nothing to keep.
+Circuits of growing size are nested, so one pass of the head decides from all of them. Classes are the gold
+ones; those whose rows the whole model never gets right have nothing to keep.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from splade.circuits.core import circuit_logits, hard_circuit_mask
 from splade.config.model import LexicalConfig
 from splade.data.encoding import Batch
+from splade.evaluation.eraser import FRACTIONS, circuit_sizes, nested_logits
 from splade.inference.rows import EncodedRows
 from splade.inference.scoring import LogitsFitter, Quality, quality
 from splade.mechanistic.attribution import Attribution
 
-FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.5)
+__all__ = ["FRACTIONS", "Completeness", "CompletenessFitter"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class CompletenessFitter:
     def __init__(
         self, rows: EncodedRows, config: LexicalConfig, fractions: Sequence[float] = FRACTIONS
     ) -> None:
-        self._rows, self._config, self._fractions = rows, config, fractions
+        self._rows, self._config, self._fractions = rows, config, sorted(fractions)
         self._logits = [LogitsFitter(rows, len(config.label_names)) for _ in fractions]
         self._whole = LogitsFitter(rows, len(config.label_names))
         self._same, self._count = [0] * len(fractions), 0
@@ -52,9 +53,9 @@ class CompletenessFitter:
         state = attribution.state
         self._count += state.rows.n_rows
         self._whole.update(batch, state.logits)
-        for i, fraction in enumerate(self._fractions):
-            kept_P = hard_circuit_mask(state.rows, attribution.amount, fraction)
-            logits_NC = circuit_logits(state, kept_P)
+        size_NK = circuit_sizes(state.rows, self._fractions)
+        alone_NKC, _ = nested_logits(state, attribution.amount.abs(), size_NK)
+        for i, logits_NC in enumerate(alone_NKC.unbind(1)):
             self._logits[i].update(batch, logits_NC)
             self._same[i] += int(self._agree(logits_NC, state.logits).sum())
 

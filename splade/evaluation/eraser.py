@@ -30,9 +30,10 @@ from torch import Tensor
 
 from splade.circuits.core import circuit_size
 from splade.circuits.prediction import probabilities
-from splade.evaluation.completeness import FRACTIONS
 from splade.evaluation.intervals import Interval, TextNumbers, intervals
 from splade.models.state import CircuitState, SparseRows
+
+FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.5)
 
 Target = Literal["predicted", "gold"]
 

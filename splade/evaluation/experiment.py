@@ -15,9 +15,10 @@ from typing import Any
 
 from splade.config.load import parse_config
 from splade.config.schema import ExperimentConfig
-from splade.errors import ConfigError, LexicalError
+from splade.errors import ConfigError
 from splade.evaluation.records import environment, read_json, write_json
 from splade.evaluation.seeds import Count, headline, paired_bootstrap, paired_t, summarise
+from splade.evaluation.steps import told
 
 Results = dict[str, Any]
 
@@ -75,8 +76,8 @@ def perform(
         except Exception as problem:
             if not experiment.keep_going:
                 raise
-            results["variants"].setdefault(name, {})["error"] = _told(problem)
-            note(f"{name}: {_told(problem)}")
+            results["variants"].setdefault(name, {})["error"] = told(problem)
+            note(f"{name}: {told(problem)}")
     results["comparisons"] = _comparisons(runs, experiment.reference)
     results["complete"] = not any("error" in variant for variant in results["variants"].values())
     write_json(output / "results.json", results)
@@ -159,9 +160,3 @@ def _comparison(name: str, runs: Sequence[Run], reference: str, against: Sequenc
         "over_seeds": None if by_seed is None else asdict(by_seed),
         "over_rows": None if by_row is None else asdict(by_row),
     }
-
-
-def _told(problem: Exception) -> str:
-    """One line; a bug says what kind it is."""
-    line = " ".join(str(problem).split())
-    return line if isinstance(problem, LexicalError) else f"{type(problem).__name__}: {line}"

@@ -7,6 +7,7 @@ position.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import overload
 
@@ -48,7 +49,8 @@ class EncodedRows:
 
     def batch(self, indices: Sequence[int]) -> Batch:
         """The examples at `indices` on the model's device."""
-        return collate(self.examples, indices, self.pad_id).to(self.device)
+        batch = collate(self.examples, indices, self.pad_id)
+        return (_pinned(batch) if self.device.type == "cuda" else batch).to(self.device)
 
     def fill(self, batch_size: int, advance: Callable[[int], None]) -> None:
         """Ask the frozen LM once for every text."""
@@ -65,6 +67,18 @@ class EncodedRows:
         if self.top is None:
             return None
         return self.top.batch(batch.indices, batch.input_ids, batch.attention_mask)
+
+
+def _pinned(batch: Batch) -> Batch:
+    """The batch in memory from which a device copies while the host goes on."""
+    row_mask = None if batch.row_mask is None else batch.row_mask.pin_memory()
+    return replace(
+        batch,
+        input_ids=batch.input_ids.pin_memory(),
+        attention_mask=batch.attention_mask.pin_memory(),
+        row_mask=row_mask,
+        labels_N=batch.labels_N.pin_memory(),
+    )
 
 
 @overload

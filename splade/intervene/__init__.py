@@ -5,6 +5,8 @@
 3. `closure.py`: which words to remove along with one, for a person to decide.
 4. `certificate.py`: that a removed word is 0 for every input, tried and measured.
 5. `leakage.py`: how much of it the other words still tell.
+6. `leace.py`: a linear projection that hides a concept from probes, to compare a removal with.
+7. `erasure.py`: zeroed embeddings, which move other words and guarantee nothing.
 
 A removed word's activation is exactly 0 for every input, because the keep mask is applied with `where` at the
 one place where activations are made. Nothing else moves: the backbone and its embeddings are not touched, so

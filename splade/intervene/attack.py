@@ -1,7 +1,7 @@
-"""Attempts to raise a removed word: a gradient search over input embeddings, and hostile hidden states.
+"""Attempts to raise removed words: a gradient search over input embeddings, and hostile hidden states.
 
 Every attempt is made twice: with the removal, where not one value may differ from 0, and without it, where
-it should succeed. An attack that fails on both proves nothing.
+it should succeed. An attack that fails on both proves nothing. Every id is attacked, some at a time.
 
 Legend: B attempts (one an id), L positions, V dimensions, H width of h, D width of the input embeddings,
 K licensed words.
@@ -20,7 +20,7 @@ from splade.errors import ConfigError
 from splade.intervene.suppress import masked
 from splade.models.lexical_sae import LexicalSAE
 
-_MOST_IDS, _WORDS, _CHECK_EVERY = 32, 6, 10
+_AT_ONCE, _WORDS, _CHECK_EVERY = 32, 6, 10
 _STEP = 0.3  # of the standard deviation of an embedding's entries
 
 
@@ -83,23 +83,15 @@ class _Probe:
 
 def search(model: LexicalSAE, ids: Sequence[int], steps: int = 60, seed: int = 0) -> Search:
     """Climb the logits of `ids` by their gradient in the embeddings of the input."""
+    found = []
     with _evaluated(model):
-        probe = _probe(model, ids, seed)
-        table = model.backbone.mlm.get_input_embeddings()
-        with torch.no_grad():
-            x_BLD = table(probe.input_ids_BL).clone()
-        x_BLD.requires_grad_()
-        climber = torch.optim.Adam([x_BLD], lr=_STEP * float(x_BLD.detach().std()))
-        logits = []
-        with _replaced(table, x_BLD):
-            for step in range(steps + 1):
-                z_B = _logits(probe)
-                logits.append(float(z_B.detach().mean()))
-                if step % _CHECK_EVERY == 0 or step == steps:
-                    probe.look()
-                (x_BLD.grad,) = torch.autograd.grad(-z_B.sum(), [x_BLD])
-                climber.step()
-    return Search(steps, logits[0], logits[-1], probe.attempt("gradient search"))
+        for some in _parts(ids):
+            found.append(_climb(_probe(model, some, seed), steps))
+    before, after = (
+        sum(getattr(part, name) * part.attempt.ids for part in found) / len(ids)
+        for name in ("logit_before", "logit_after")
+    )
+    return Search(steps, before, after, _together([part.attempt for part in found]))
 
 
 def hostile(model: LexicalSAE, ids: Sequence[int], seed: int = 0) -> list[Attempt]:
@@ -107,18 +99,54 @@ def hostile(model: LexicalSAE, ids: Sequence[int], seed: int = 0) -> list[Attemp
     found = []
     with _evaluated(model):
         for kind in ("NaN", "+inf", "-inf", "1e30", "one NaN", "along the word"):
-            probe = _probe(model, ids, seed)
-            with _replaced(model.backbone, _hidden(probe, kind)):
-                probe.look()
-            found.append(probe.attempt(kind))
+            parts = []
+            for some in _parts(ids):
+                probe = _probe(model, some, seed)
+                with _replaced(model.backbone, _hidden(probe, kind)):
+                    probe.look()
+                parts.append(probe.attempt(kind))
+            found.append(_together(parts))
     return found
 
 
+def _parts(ids: Sequence[int]) -> list[list[int]]:
+    """All ids, a bounded number at a time."""
+    return [list(ids[start : start + _AT_ONCE]) for start in range(0, len(ids), _AT_ONCE)]
+
+
+def _together(parts: Sequence[Attempt]) -> Attempt:
+    """One attack on several parts of the ids."""
+    counts = (
+        sum(getattr(part, name) for part in parts)
+        for name in ("ids", "checked", "not_zero", "opened_without")
+    )
+    return Attempt(parts[0].kind, *counts)
+
+
+def _climb(probe: _Probe, steps: int) -> Search:
+    """The search on one part of the ids."""
+    table = probe.model.backbone.mlm.get_input_embeddings()
+    with torch.no_grad():
+        x_BLD = table(probe.input_ids_BL).clone()
+    x_BLD.requires_grad_()
+    climber = torch.optim.Adam([x_BLD], lr=_STEP * float(x_BLD.detach().std()))
+    logits = []
+    with _replaced(table, x_BLD):
+        for step in range(steps + 1):
+            z_B = _logits(probe)
+            logits.append(float(z_B.detach().mean()))
+            if step % _CHECK_EVERY == 0 or step == steps:
+                probe.look()
+            (x_BLD.grad,) = torch.autograd.grad(-z_B.sum(), [x_BLD])
+            climber.step()
+    return Search(steps, logits[0], logits[-1], probe.attempt("gradient search"))
+
+
 def _probe(model: LexicalSAE, ids: Sequence[int], seed: int) -> _Probe:
-    """One input for each of the first ids: random words, among them its own if it needs a licence."""
+    """One input for each of the ids: random words, among them its own if it needs a licence."""
     if model.tokenizer is None:
         raise ConfigError("this model has no tokenizer: set model.tokenizer first")
-    chosen = list(ids)[:_MOST_IDS]
+    chosen = list(ids)
     maker = torch.Generator().manual_seed(seed)
     lexicon, device = model.lexicon, model.backbone.E_VH.device
     word_B1 = lexicon.word_V.cpu()[chosen][:, None]

@@ -52,9 +52,9 @@ def scan_pooled(h_BLH: Tensor, E_WH: Tensor, e_W: Tensor, valid_BL: Tensor, floo
     for start in range(0, E_WH.shape[0], width):
         chunk = slice(start, start + width)
         z_BLw = (h_BLH @ E_WH[chunk].T).masked_fill_(invalid_BL1, float("-inf"))
-        best_Bw, at_Bw = z_BLw.max(dim=1)
-        row_P, word_P = (best_Bw + e_W[chunk] > floor_W[chunk]).nonzero(as_tuple=True)
-        found.append(Pairs(row_P, word_P + start, row_P * L + at_Bw[row_P, word_P]))
+        row_P, word_P = (z_BLw.amax(dim=1) + e_W[chunk] > floor_W[chunk]).nonzero(as_tuple=True)
+        at_P = z_BLw[row_P, :, word_P].argmax(dim=1)  # the first of equals; of survivors only, it is slow
+        found.append(Pairs(row_P, word_P + start, row_P * L + at_P))
     return _by_row(_concatenate(found))
 
 

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from splade import kernels
 from splade.models.heads import Head
 from splade.models.state import CircuitState, Linearisation, SparseRows
 
@@ -131,10 +132,17 @@ class _Rest(nn.Module):
 
 def _one_class(rows: SparseRows, local: Linearisation, classes_N: Tensor) -> Tensor:
     mix_ND = local.mix_NCD[torch.arange(rows.n_rows, device=classes_N.device), classes_N]
-    slope_P = torch.cat([(local.W_in_VD[word] * mix_ND[row]).sum(-1) for row, word, _ in _chunks(rows)])
+    slope_P = _slopes(rows, local.W_in_VD, mix_ND)
     if local.square_NC is not None:
         slope_P = slope_P + _chosen(local.square_NC, classes_N)[rows.row_P] * rows.value_P
     return (rows.value_P * slope_P).to(local.W_in_VD.dtype)
+
+
+def _slopes(rows: SparseRows, W_in_VD: Tensor, mix_ND: Tensor) -> Tensor:
+    """W_in[j] · mix[n] of each pair [P]; in float32 nothing gathered is kept for the backward pass."""
+    if W_in_VD.dtype == torch.float32:
+        return kernels.pair_logits(mix_ND, W_in_VD, None, rows.row_P, rows.word_P)
+    return torch.cat([(W_in_VD[word] * mix_ND[row]).sum(-1) for row, word, _ in _chunks(rows)])
 
 
 def _words(rows: SparseRows) -> tuple[Tensor, Tensor]:

@@ -137,7 +137,10 @@ class TopWords:
         """Top words [B, L, K] of the texts at `indices`, whose tokens are `input_ids`."""
         if self._table is None:
             return self.frozen.top_words(input_ids, attention_mask)
-        top_BLK = np.full((*input_ids.shape, GROUNDING_RANK), -1, dtype=self._dtype)
-        for row, i in zip(top_BLK, indices, strict=True):
+        shape, device = (*input_ids.shape, GROUNDING_RANK), input_ids.device
+        dtype = torch.int16 if self._dtype == np.int16 else torch.int32
+        # from pinned memory a device copies while the host goes on
+        top_BLK = torch.full(shape, -1, dtype=dtype, pin_memory=device.type == "cuda")
+        for row, i in zip(top_BLK.numpy(), indices, strict=True):
             row[: len(self.documents[i])] = self._table[self._starts[i] : self._ends[i]]
-        return self.frozen.with_senses(torch.from_numpy(top_BLK).to(input_ids.device))
+        return self.frozen.with_senses(top_BLK.to(device, non_blocking=True))

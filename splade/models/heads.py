@@ -80,7 +80,13 @@ class ReLUMLP(Head):
         self.b1 = nn.Parameter(torch.zeros(width))
         self.out = nn.Linear(width, classes)
 
+    def forward(self, rows: SparseRows) -> Tensor:
+        return self._decide(self.project(rows))  # ‖s‖² is not made: this head does not see it
+
     def rest(self, u_ND: Tensor, square_norm_N: Tensor) -> Tensor:  # noqa: ARG002
+        return self._decide(u_ND)
+
+    def _decide(self, u_ND: Tensor) -> Tensor:
         with _full_precision(u_ND):
             return _affine(torch.relu(u_ND + self.b1), self.out.weight, self.out.bias)
 

@@ -32,6 +32,7 @@ from splade.models.layers.virtual_expander import OneSense, Senses, VirtualExpan
 from splade.models.lexicon import CONTEXTUAL_LICENCES, Lexicon
 from splade.models.materialised import activations, rows_of
 from splade.models.pooling import AttentionPooling, MaxPooling, one_source
+from splade.models.remembered import Remembered
 from splade.models.state import CircuitState, SparseRows, TagCircuitState
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ class LexicalSAE(nn.Module):
         self.tokenizer = tokenizer
         self.frozen = frozen  # the licensor of licensed-contextual models, None otherwise
         self.expander = expander or OneSense()  # gives chosen words a dimension for each sense
+        self._ids: Remembered[Tensor] = Remembered()
+        self._whole: Remembered[bool] = Remembered()
 
     # --- the fast path ---------------------------------------------------------------------------------
 
@@ -101,7 +104,7 @@ class LexicalSAE(nn.Module):
         return 0 if self.training else self.config.topk_per_position
 
     def _read_pooled(self, h_BLH: Tensor, valid_BL: Tensor) -> SparseRows:
-        (B, L), words_W = valid_BL.shape, self.lexicon.words()
+        (B, L), words_W = valid_BL.shape, self._words()
         E_WH, e_W = self._decoder_rows(words_W, h_BLH)
         floor_W = self.gate.floor()[words_W]
         pairs = kernels.scan_pooled(h_BLH.detach().to(E_WH.dtype), E_WH, e_W, valid_BL, floor_W)
@@ -119,23 +122,26 @@ class LexicalSAE(nn.Module):
         licence: Tensor | None,
     ) -> SparseRows:
         """One row for every position in `mask_BL`, in order."""
-        h_NH = h_BLH[mask_BL]
+        at_N = mask_BL.flatten().nonzero()[:, 0]
+        h_NH = h_BLH.flatten(0, 1).index_select(0, at_N)
         floor_V = self.expander.floor(self.gate.floor())
-        valid_N = self.lexicon.valid(input_ids, attention_mask)[mask_BL]
+        valid_N = self.lexicon.valid(input_ids, attention_mask).flatten()[at_N]
         if self.lexicon.licensed_only:
-            licence_NK = self.licence(input_ids, attention_mask, licence)[mask_BL]
-            E_VH, e_V = self._decoder_rows(None, h_BLH)
-            pairs = kernels.scan_licensed(h_NH.detach().to(E_VH.dtype), E_VH, e_V, licence_NK, floor_V)
+            licence_NK = self.licence(input_ids, attention_mask, licence).flatten(0, 1)[at_N]
+            E_VH, e_V = self.backbone.E_VH.detach(), self._decoder_biases()
+            scanned_NH = h_NH.detach().to(self._scanned(h_NH))
+            pairs = kernels.scan_licensed(scanned_NH, E_VH, e_V, licence_NK, floor_V)
         else:
-            words_W = self.lexicon.words()
+            words_W = self._words()
             E_WH, e_W = self._decoder_rows(words_W, h_BLH)
             pairs = kernels.scan_positions(h_NH.detach().to(E_WH.dtype), E_WH, e_W, floor_V[words_W])
             pairs = pairs._replace(word_P=words_W[pairs.word_P])
         if not valid_N.all():  # a marked special token is a row, and an empty one
-            pairs = Pairs(*(column[valid_N[pairs.row_P]] for column in pairs))
+            spoken_P = valid_N[pairs.row_P].nonzero()[:, 0]
+            pairs = Pairs(*(column[spoken_P] for column in pairs))
         senses = self.expander(h_NH, valid_N)
         pairs = senses.spread(pairs)
-        return self._open(h_NH, pairs, mask_BL.nonzero()[pairs.row_P, 1], len(h_NH), senses)
+        return self._open(h_NH, pairs, (at_N % mask_BL.shape[1])[pairs.row_P], len(h_NH), senses)
 
     def _open(self, h_NH: Tensor, pairs: Pairs, source_P: Tensor, n_rows: int, senses: Senses) -> SparseRows:
         """The one place where s is made on the fast path: exact logits, gate, senses, top-k, edits."""
@@ -149,7 +155,8 @@ class LexicalSAE(nn.Module):
         if k := self.topk():
             keep_P &= rows.largest(k)
         rows = rows.with_values(rows.value_P * lexicon.scale_V[rows.word_P])
-        return rows if bool(keep_P.all()) else rows.where(keep_P)
+        whole = self._whole(lexicon.keep_V, lambda: bool(lexicon.keep_V.all()))
+        return rows if self.training and whole else rows.where(keep_P)
 
     def licence(self, input_ids: Tensor, attention_mask: Tensor, licence: Tensor | None = None) -> Tensor:
         """Licensed words [B, L, K] (-1: none) of a licensed model; `licence` may carry cached ones."""
@@ -160,16 +167,25 @@ class LexicalSAE(nn.Module):
             licence = self.frozen.top_words(input_ids, attention_mask)
         return licence[..., :CONTEXTUAL_LICENCES].long()
 
-    @torch.no_grad()
-    def _decoder_rows(self, words_W: Tensor | None, h: Tensor) -> tuple[Tensor, Tensor]:
-        """Decoder rows and biases to scan, in the precision of the surrounding autocast."""
-        E_VH, e_V = self.backbone.E_VH.detach(), self.backbone.e_V
+    def _words(self) -> Tensor:
+        """The dictionary's decoder rows [W], found once."""
+        return self._ids(self.lexicon.dictionary_V, self.lexicon.words)
+
+    def _scanned(self, h: Tensor) -> torch.dtype:
+        """The precision to scan in: that of the surrounding autocast."""
         kind = h.device.type
-        dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else E_VH.dtype
-        e_V = E_VH.new_zeros(len(E_VH)) if e_V is None else e_V.detach()
-        if words_W is not None:
-            E_VH, e_V = E_VH[words_W], e_V[words_W]
-        return E_VH.to(dtype), e_V.float()
+        enabled = torch.is_autocast_enabled(kind)
+        return torch.get_autocast_dtype(kind) if enabled else self.backbone.E_VH.dtype
+
+    @torch.no_grad()
+    def _decoder_rows(self, words_W: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
+        """Decoder rows and biases of the words to scan."""
+        # narrowed before it is gathered: half the bytes
+        return self.backbone.E_VH.detach().to(self._scanned(h))[words_W], self._decoder_biases()[words_W]
+
+    def _decoder_biases(self) -> Tensor:
+        E_VH, e_V = self.backbone.E_VH, self.backbone.e_V
+        return E_VH.new_zeros(len(E_VH), dtype=torch.float32) if e_V is None else e_V.detach().float()
 
     # --- the tensor interface --------------------------------------------------------------------------
 

@@ -17,9 +17,37 @@ if TYPE_CHECKING:
     from splade.models.heads import Head
 
 
+class _SumByRow(torch.autograd.Function):
+    """Sums of consecutive pairs, without atomic additions."""
+
+    @staticmethod
+    def forward(ctx, amount_P, row_P, bounds_N1):  # type: ignore[no-untyped-def]
+        ctx.save_for_backward(row_P, bounds_N1)
+        return torch.segment_reduce(amount_P, "sum", offsets=bounds_N1, axis=0, initial=0, unsafe=True)
+
+    @staticmethod
+    def backward(ctx, grad_N):  # type: ignore[no-untyped-def]
+        return _OfRow.apply(grad_N, *ctx.saved_tensors), None, None  # type: ignore[no-untyped-call]
+
+
+class _OfRow(torch.autograd.Function):
+    """The adjoint: what belongs to a row, at each of its pairs."""
+
+    @staticmethod
+    def forward(ctx, amount_N, row_P, bounds_N1):  # type: ignore[no-untyped-def]
+        ctx.save_for_backward(row_P, bounds_N1)
+        return amount_N[row_P]
+
+    @staticmethod
+    def backward(ctx, grad_P):  # type: ignore[no-untyped-def]
+        return _SumByRow.apply(grad_P, *ctx.saved_tensors), None, None  # type: ignore[no-untyped-call]
+
+
 @dataclass(frozen=True)
 class SparseRows:
     """Activations s [N, V] as (row, word, value), sorted by row, with where each was read.
+
+    Sums over rows use that order: each is made in the order of pairs, so repeats are equal to the bit.
 
     `logit_P` are the logits behind the values. In training, pairs just below their threshold are kept with
     value 0, because their thresholds learn. Pair `source_pair_Q` took share `source_share_Q` of its value
@@ -37,10 +65,15 @@ class SparseRows:
     vocab_size: int
 
     @cached_property
+    def bounds_N1(self) -> Tensor:
+        """Where each row's pairs begin, and the last one's end."""
+        rows = torch.arange(self.n_rows + 1, device=self.row_P.device)
+        return torch.searchsorted(self.row_P.contiguous(), rows)
+
+    @property
     def offsets_N(self) -> Tensor:
         """Where each row's pairs begin."""
-        counts = torch.bincount(self.row_P, minlength=self.n_rows)
-        return torch.cumsum(counts, 0) - counts
+        return self.bounds_N1[:-1]
 
     @property
     def open_P(self) -> Tensor:
@@ -54,8 +87,19 @@ class SparseRows:
 
     def sum_by_row(self, amount_P: Tensor) -> Tensor:
         """Sum of `amount_P` [P] or [P, ...] over each row's pairs."""
-        shape = (self.n_rows, *amount_P.shape[1:])
-        return amount_P.new_zeros(shape).index_add_(0, self.row_P, amount_P)
+        total: Tensor = _SumByRow.apply(amount_P, self.row_P, self.bounds_N1)  # type: ignore[no-untyped-call]
+        return total
+
+    def of_row(self, amount_N: Tensor) -> Tensor:
+        """Each pair's share of what belongs to its row: `amount_N` [N] or [N, ...] at the pairs' rows."""
+        spread: Tensor = _OfRow.apply(amount_N, self.row_P, self.bounds_N1)  # type: ignore[no-untyped-call]
+        return spread
+
+    def word_counts(self) -> Tensor:
+        """In how many rows each word [V] is active."""
+        # not bincount, which makes the host wait for the largest word
+        counts_V = torch.zeros(self.vocab_size, dtype=torch.long, device=self.word_P.device)
+        return counts_V.scatter_add_(0, self.word_P, self.open_P.long())
 
     def dense(self, amount_P: Tensor | None = None) -> Tensor:
         """`amount_P` (the values by default) as a dense [N, V] view."""
@@ -65,16 +109,19 @@ class SparseRows:
 
     def where(self, keep_P: Tensor) -> SparseRows:
         """The same rows with only the pairs in `keep_P` left."""
-        kept_Q = keep_P[self.source_pair_Q]
+        left_P = keep_P.nonzero()[:, 0]  # indices: every use of a mask waits for its count anew
+        if len(left_P) == len(keep_P):
+            return self
+        left_Q = keep_P[self.source_pair_Q].nonzero()[:, 0]
         renumber_P = torch.cumsum(keep_P.long(), 0) - 1
         return SparseRows(
-            row_P=self.row_P[keep_P],
-            word_P=self.word_P[keep_P],
-            value_P=self.value_P[keep_P],
-            logit_P=self.logit_P[keep_P],
-            source_pair_Q=renumber_P[self.source_pair_Q[kept_Q]],
-            source_position_Q=self.source_position_Q[kept_Q],
-            source_share_Q=self.source_share_Q[kept_Q],
+            row_P=self.row_P[left_P],
+            word_P=self.word_P[left_P],
+            value_P=self.value_P[left_P],
+            logit_P=self.logit_P[left_P],
+            source_pair_Q=renumber_P[self.source_pair_Q[left_Q]],
+            source_position_Q=self.source_position_Q[left_Q],
+            source_share_Q=self.source_share_Q[left_Q],
             n_rows=self.n_rows,
             vocab_size=self.vocab_size,
         )

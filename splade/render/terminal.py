@@ -244,4 +244,6 @@ def _print_table(console: Console, grid: Table) -> None:
     if natural <= console.width or console.file.isatty():
         console.print(grid)
     else:
-        console.print(grid, width=natural, crop=False)
+        width, console.width = console.width, natural  # rich caps the width of a print at the console's
+        console.print(grid, crop=False)
+        console.width = width

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from splade.report.dictionary import honesty
+from splade.report.evaluation import measures
 from splade.report.history import history
 from splade.report.sections import (
     Results,
@@ -38,6 +39,7 @@ def demo_page(results: Results) -> str:
         exactness(results),
         honesty(results),
         surgery(results, cause=_PLANTED if results.get("dataset") == "reviews" else ""),
+        *measures(results),
         history(results),
         cost(results),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from splade.report.dictionary import honesty
+from splade.report.evaluation import measures
 from splade.report.history import history
 from splade.report.sections import (
     Results,
@@ -31,6 +32,7 @@ def training_page(results: Results) -> str:
         history(results),
         exactness(results),
         honesty(results),
+        *measures(results),
         explanations(results.get("explanations"), _WHY),
         surgery(results),
         cost(results),

@@ -57,9 +57,10 @@ class Position:
         """Count one batch of the epoch."""
         for name, value in values.items():
             value = value.detach().float()
-            self.sums[name] = self.sums.get(name, torch.zeros_like(value)) + value
             count = f"{name}.n"  # a term may begin within an epoch
-            self.sums[count] = self.sums.get(count, torch.zeros_like(value)) + 1
+            known = name in self.sums
+            self.sums[name] = self.sums[name] + value if known else value
+            self.sums[count] = self.sums[count] + 1 if known else torch.ones_like(value)
 
     def means(self) -> dict[str, float]:
         """The epoch so far."""

@@ -340,7 +340,8 @@ class Trainer:
         kept = "" if self.at.best < 0 else ", the last good epoch is kept"
         broken = [name for name, value in means.items() if not math.isfinite(value)]
         broken.sort(key=lambda name: name == "loss")  # a sum of the others
-        if not broken and all(bool(p.isfinite().all()) for p in self.model.parameters()):
+        finite = torch.stack([parameter.isfinite().all() for parameter in self.model.parameters()]).all()
+        if not broken and bool(finite):
             return
         cause = (
             f"the {broken[0]} term is {means[broken[0]]}" if broken else "weights are not a number any more"

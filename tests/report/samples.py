@@ -56,6 +56,7 @@ def classification() -> dict[str, Any]:
         },
         "active_words": {"mean": 61.2, "median": 60, "max": 130},
         "dictionary": dictionary(),
+        **measured(),
         "surgery": removal(),
         "explanations": [
             CASES["review"],
@@ -96,6 +97,78 @@ def dictionary() -> dict[str, Any]:
     }
 
 
+def measured(labels: tuple[str, ...] = ("negative", "positive"), word: str = "refund") -> dict[str, Any]:
+    """What the steps of an evaluation find, and one that failed."""
+    fractions = (0.01, 0.05, 0.1, 0.2, 0.5)
+    rate = {"mean": 0.4, "low": 0.31, "high": 0.48}
+    gap = {"mean": 0.213, "low": 0.187, "high": 0.241}
+    erasures = [{"fraction": f, "comprehensiveness": gap, "sufficiency": gap} for f in fractions]
+    layer = {"logit": 1.5, "embeddings": -0.25, "layers": [0.5, -0.75, 1.75], "bias": 0.25}
+    return {
+        "completeness": [
+            {"fraction": f, "score": 0.9, "agreement": 0.95, "retention": dict.fromkeys(labels, 0.97)}
+            for f in fractions
+        ],
+        "eraser": [
+            {
+                "explainer": "dla",
+                "target": target,
+                "rows": 600,
+                "empty": 1,
+                "aopc_comprehensiveness": gap,
+                "aopc_sufficiency": gap,
+                "at": erasures,
+            }
+            for target in ("predicted", "gold")
+        ],
+        "removability": {"explainer": "dla", "rows": 600, "at": [{"k": k, "rate": rate} for k in (1, 2)]},
+        "separation": {
+            "mean_cosine": 0.12,
+            "max_cosine": 0.34,
+            "closest": list(labels[:2]),
+            "jaccard": [{"fraction": f, "mean_jaccard": 0.05, "max_jaccard": 0.07} for f in fractions],
+            "circuits": [
+                {"label": name, "rows": 300, "active": 812, "words": [{"word": word, "mean": 0.4}]}
+                for name in labels
+            ],
+        },
+        "layerwise": {
+            "rows": 64,
+            "max_relative_residual": 2e-7,
+            "classes": [{"label": name, **layer, "left_out": [0.1, -0.2, 0.3]} for name in labels],
+        },
+        "scaling": {
+            "hidden": 431,
+            "lm_loss": 2.31,
+            "lm_loss_gated": 9.87,
+            "rows": 128,
+            "head_loss": 0.311,
+            "head_loss_relu": 0.702,
+            "head_kl": 0.404,
+            "ablation_sparsity": 7.7,
+            "contribution_sparsity": 8.8,
+        },
+        "sae": [
+            {
+                "kind": kind,
+                "features": 3072,
+                "positions": 20_000,
+                "rows": 512,
+                "explained_variance": 0.812,
+                "l0": 31.9,
+                "dead": 0.021,
+                "accuracy": 0.91,
+                "accuracy_change": -0.02,
+                "cross_entropy": 0.32,
+                "cross_entropy_change": 0.041,
+                "agreement": 0.96,
+            }
+            for kind in ("topk", "jumprelu")
+        ],
+        "problems": {"probes": "ValueError: one class only"},
+    }
+
+
 def removal() -> dict[str, Any]:
     example = {
         "text": SHORTCUT,
@@ -124,7 +197,7 @@ def tagging() -> dict[str, Any]:
         kind: {"precision": f1 + 0.01, "recall": f1 - 0.01, "f1": f1, "support": 120}
         for kind, f1 in kinds.items()
     }
-    left_out = ("accuracy", "surgery", "reference", "explanations_after", "dictionary")
+    left_out = ("accuracy", "surgery", "reference", "explanations_after", "dictionary", "sae", "problems")
     kept = {key: value for key, value in classification().items() if key not in left_out}
     return {
         **kept,
@@ -142,7 +215,7 @@ def many_classes() -> dict[str, Any]:
     names = [f"intent_{index}" for index in range(9)]
     found = {**dictionary(), "top_reasons": {name: _reasons("card", "lost", name) for name in names}}
     found["effective_vocabulary"] = dict.fromkeys(names, 40.0)
-    return {**classification(), "labels": names, "dictionary": found}
+    return {**classification(), **measured(tuple(names)), "labels": names, "dictionary": found}
 
 
 def hostile() -> dict[str, Any]:
@@ -157,6 +230,8 @@ def hostile() -> dict[str, Any]:
     removed["examples"] = [{**removed["examples"][0], "text": bad, "before": bad, "after": bad}]
     return {
         **classification(),
+        **measured((bad, bad[::-1]), bad),
+        "problems": {bad: bad},
         "dataset": bad,
         "labels": [bad],
         "model": {"backbone": bad, "honesty": bad},

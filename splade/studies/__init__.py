@@ -1,0 +1,1 @@
+"""Studies: experiments that ask of trained models more than how good they are."""
