@@ -30,6 +30,7 @@ from splade.models.lexical_sae import LexicalSAE
 from splade.studies.common import Study, drawn, on_disk, without_words
 from splade.training.progress import Progress
 
+PEOPLE_TEXTS = 200  # in which explainers are compared with people's words, at most
 _SIGNED = [name for name in EXPLAINERS if name not in ("attention_rollout", "random")]  # these know no class
 
 
@@ -94,7 +95,7 @@ def _ask_people(
     human = {word: model.config.label_names.index(label) for word, label in words.items()}
 
     def rows(*explainers: str) -> list[Results]:
-        found = agreement(model, texts, human, settings, explainers)
+        found = agreement(model, texts[:PEOPLE_TEXTS], human, settings, explainers)
         # the model's concept words come first, the prediction alone last
         return [row.to_dict() for row in (found[1:-1] if explainers else found)]
 
