@@ -45,7 +45,10 @@ def main() -> None:
     ]
     question = "How many times longer do other explainers take on the same model?"
     report(
-        Section(f"explainers-{options.device.type}", question, COLUMNS, rows, _notes(length)), options.output
+        Section(
+            f"explainers-{options.device.type}", question, COLUMNS, rows, _notes(length, options.device.type)
+        ),
+        options.output,
     )
 
 
@@ -116,13 +119,13 @@ class Bench:
         torch.autograd.grad(logits_MC.sum(), self.model.backbone.mlm.get_input_embeddings().weight)
 
 
-def _notes(length: int) -> list[str]:
+def _notes(length: int, kind: str) -> list[str]:
+    sizes = ", ".join(map(str, BATCH_SIZES[kind]))
     return [
         f"{EMBEDDED} with a random head, float32, thresholds open about {WORDS} words a text; generated "
         f"reviews of {length} tokens, seed 0. The class explained is the predicted one.",
-        f"Each at the fastest of the batch sizes {', '.join(map(str, BATCH_SIZES))}, in texts for those that "
-        "batch texts, else in variants of one. Passes alone: variants of one text, forward, and for "
-        "integrated gradients backward too.",
+        f"Each at the fastest of the batch sizes {sizes}, in texts for those that batch texts, else in "
+        "variants of one. Passes alone: variants of one text, forward, and for integrated gradients backward too.",
     ]
 
 

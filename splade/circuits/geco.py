@@ -49,13 +49,12 @@ class Multiplier:
     @torch.no_grad()
     def update(self, observed: Tensor, relax: Tensor | None = None) -> None:
         """Take one observation of the constrained value, its bound multiplied by `relax` this once."""
-        observed = observed.detach()
-        relax = torch.ones_like(observed) if relax is None else relax.detach().to(observed)
-        observed, relax = mean_over_processes(torch.stack([observed, relax])).unbind()
+        observed = mean_over_processes(observed.detach())
+        relax = 1.0 if relax is None else mean_over_processes(relax.detach().to(observed))
         mean = observed if self.mean is None else self.mean.to(observed)
         self.mean = torch.lerp(observed, mean, self.smoothing)
         violation = (self.mean / (self.bound * relax) - 1).clamp(-1, 1)
-        moved = self.log_value.to(violation.device) + self.step * violation
+        moved = torch.add(self.log_value.to(violation.device), violation, alpha=self.step)
         self.log_value = moved.clamp(-self.limit, self.limit)
 
     def state_dict(self) -> dict[str, Any]:

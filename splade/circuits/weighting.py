@@ -58,17 +58,22 @@ class Scales:
 
     def __call__(self, terms: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The terms over their sizes, after taking these in; no gradient reaches the sizes."""
-        if terms:
-            self._observe(terms)
-        return {name: term / self.means[name].clamp(min=LEAST_SCALE) for name, term in terms.items()}
+        if not terms:
+            return {}
+        term_K = torch.stack([*terms.values()])
+        scaled_K = term_K / self._observe(list(terms), term_K.detach().abs())
+        return dict(zip(terms, scaled_K.unbind(), strict=True))
 
     @torch.no_grad()
-    def _observe(self, terms: Mapping[str, Tensor]) -> None:
-        sizes = mean_over_processes(torch.stack([term.detach().abs() for term in terms.values()]))
-        for name, size in zip(terms, sizes.unbind(), strict=True):
-            self.counts[name] = count = self.counts.get(name, 0) + 1
-            mean = self.means.get(name, size).to(size)
-            self.means[name] = torch.lerp(mean, size, newest_share(self.smoothing, count))
+    def _observe(self, names: Sequence[str], size_K: Tensor) -> Tensor:
+        """Take in the sizes [K] of named terms; what to divide each by."""
+        sizes = mean_over_processes(size_K).unbind()
+        for name in names:
+            self.counts[name] = self.counts.get(name, 0) + 1
+        shares = [newest_share(self.smoothing, self.counts[name]) for name in names]
+        means = [self.means.get(name, size).to(size) for name, size in zip(names, sizes, strict=True)]
+        self.means |= dict(zip(names, torch._foreach_lerp(means, list(sizes), shares), strict=True))
+        return torch.stack([self.means[name] for name in names]).clamp(min=LEAST_SCALE)
 
     def state_dict(self) -> dict[str, Any]:
         """A copy of the sizes and how many values each has taken in."""

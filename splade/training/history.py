@@ -55,12 +55,14 @@ class Position:
 
     def add(self, values: Mapping[str, Tensor]) -> None:
         """Count one batch of the epoch."""
-        for name, value in values.items():
-            value = value.detach().float()
-            count = f"{name}.n"  # a term may begin within an epoch
-            known = name in self.sums
-            self.sums[name] = self.sums[name] + value if known else value
-            self.sums[count] = self.sums[count] + 1 if known else torch.ones_like(value)
+        found = {name: value.detach().float() for name, value in values.items()}
+        for name, value in found.items():
+            if name not in self.sums:  # a term may begin within an epoch
+                self.sums |= {name: torch.zeros_like(value), f"{name}.n": torch.zeros_like(value)}
+        counts = [f"{name}.n" for name in found]
+        sums = torch._foreach_add([self.sums[name] for name in found], list(found.values()))
+        ones = torch._foreach_add([self.sums[name] for name in counts], 1)
+        self.sums |= dict(zip([*found, *counts], [*sums, *ones], strict=True))
 
     def means(self) -> dict[str, float]:
         """The epoch so far."""

@@ -44,7 +44,7 @@ from splade.models.lexical_sae import LexicalSAE
 
 Table = Literal["bottleneck", "inputs"]
 REMOVALS: tuple[Removal, ...] = ("mask", "deletion")
-BATCH_SIZES = (8, 32, 128)
+BATCH_SIZES = {"cpu": (8, 32, 128), "cuda": (32, 256, 2048)}
 _PROBE = 256  # LIME samples and SHAP evaluations that tell batch sizes apart
 
 _Scored = list[tuple[Decided, Tensor, list[int]]]
@@ -78,7 +78,7 @@ def compare(
     settings: Settings | None = None,
     explainers: Sequence[str] | None = None,
     fractions: Sequence[float] = FRACTIONS,
-    batch_sizes: Sequence[int] = BATCH_SIZES,
+    batch_sizes: Sequence[int] = (),
     advance: Callable[[str], None] = lambda _: None,
 ) -> list[ExplainerRow]:
     """Both tables; `explainers` names those to run (all by default), `advance` hears of each in the end."""
@@ -88,7 +88,8 @@ def compare(
         raise ConfigError(f"no explainer '{unknown[0]}': choose among {', '.join(known)}")
     if not texts:
         raise DataError("explainers are compared on texts: give at least one")
-    trial = _Trial(model.eval(), texts, settings or Settings(), sorted(fractions), sorted(batch_sizes))
+    sizes = sorted(batch_sizes or BATCH_SIZES[model.backbone.E_VH.device.type])
+    trial = _Trial(model.eval(), texts, settings or Settings(), sorted(fractions), sizes)
     rows: list[ExplainerRow] = []
     for name in [name for name in BOTTLENECK if name in wanted]:
         rows.append(trial.bottleneck(name, BOTTLENECK[name]))

@@ -36,6 +36,7 @@ from splade.evaluation.explainers.questions import (
     keeping,
     logits_of,
     mask_token,
+    masking,
     package,
 )
 from splade.mechanistic.attribution import compute_attribution_tensor
@@ -204,8 +205,12 @@ def _game(model: LexicalSAE, question: Question, settings: Settings) -> _Game:
     """The logit as a function of which words [M, W] are there."""
 
     def play(keep_MW: NDArray[np.bool_]) -> NDArray[np.float64]:
-        kept = keeping(question, torch.from_numpy(np.ascontiguousarray(keep_MW)), settings.removal, model)
-        logit_M = logits_of(model, kept, settings.batch_size)[:, question.label]
+        keep = torch.from_numpy(np.ascontiguousarray(keep_MW))
+        if settings.removal == "mask":
+            logit_MC = logits_of(model, masking(question, keep, model), settings.batch_size)
+        else:
+            logit_MC = logits_of(model, keeping(question, keep, "deletion", model), settings.batch_size)
+        logit_M = logit_MC[:, question.label]
         return np.asarray(logit_M.double().numpy())
 
     return play

@@ -118,13 +118,22 @@ def keeping(question: Question, keep_MW: Tensor, removal: Removal, model: Lexica
 
     What no word holds (special tokens) always stays.
     """
-    reading, mask_id = question.reading, mask_token(model)
-    always_M1 = torch.ones(len(keep_MW), 1, dtype=torch.bool)
-    keep_ML = torch.cat([keep_MW, always_M1], 1)[:, reading.word_of].tolist()
-    ids = reading.example.input_ids
     if removal == "mask":
-        return [[i if k else mask_id for i, k in zip(ids, keep, strict=True)] for keep in keep_ML]
-    return [[i for i, k in zip(ids, keep, strict=True) if k] or [mask_id] for keep in keep_ML]
+        return masking(question, keep_MW, model).tolist()
+    ids_L, mask_id = torch.tensor(question.reading.example.input_ids), mask_token(model)
+    return [ids_L[keep_L].tolist() or [mask_id] for keep_L in _by_position(question, keep_MW)]
+
+
+def masking(question: Question, keep_MW: Tensor, model: LexicalSAE) -> Tensor:
+    """Token ids [M, L] of a text with some of its words, the others' pieces masked."""
+    ids_L = torch.tensor(question.reading.example.input_ids)
+    return torch.where(_by_position(question, keep_MW), ids_L, mask_token(model))
+
+
+def _by_position(question: Question, keep_MW: Tensor) -> Tensor:
+    """Which positions [M, L] are kept with some of the words."""
+    always_M1 = torch.ones(len(keep_MW), 1, dtype=torch.bool)
+    return torch.cat([keep_MW, always_M1], 1)[:, question.reading.word_of]
 
 
 def mask_token(model: LexicalSAE) -> int:
@@ -151,8 +160,14 @@ def decide(
 
 
 @torch.no_grad()
-def logits_of(model: LexicalSAE, inputs: Sequence[Sequence[int]], batch_size: int) -> Tensor:
-    """Class logits [M, C] of token ids, on the CPU, in the order of the inputs."""
+def logits_of(model: LexicalSAE, inputs: Tensor | Sequence[Sequence[int]], batch_size: int) -> Tensor:
+    """Class logits [M, C] of token ids, on the CPU, in the order of the inputs; a tensor has no padding."""
+    if isinstance(inputs, Tensor):
+        ids_ML = inputs.to(model.backbone.E_VH.device)
+        parts = [ids_ML[i : i + batch_size] for i in range(0, len(ids_ML), batch_size)]
+        return (
+            torch.cat([model.decide(model.encode(x, torch.ones_like(x))).logits for x in parts]).float().cpu()
+        )
     examples = [Example(list(ids), [0], i) for i, ids in enumerate(inputs)]
     logits_MC = torch.zeros(len(inputs), len(model.config.label_names))
     pad_id = _pad_id(model)
