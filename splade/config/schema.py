@@ -164,6 +164,7 @@ class ExperimentConfig(Strict):
     target_active: int = Field(100, ge=1, description="active words per text (or per labelled position)")
     topk_per_position: int = Field(0, ge=0, description="prediction only: keep this many words; 0 is off")
     stop_df: float = Field(0.4, gt=0, le=1, description="words in a larger share of texts are no reasons")
+    without: list[str] = Field([], description="words that are no reasons from the start")
     language: str = Field("en", description="decides the list of function words")
     data: DataConfig = DataConfig()
     model: ModelSettings = ModelSettings()

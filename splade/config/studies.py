@@ -35,6 +35,7 @@ class SurgeryConfig(Strict):
     words: list[str] = Field([], description="the concept; empty: proposed from the groups of the data")
     closure: int = Field(30, ge=0, description="related words proposed for removal with the concept")
     accuracy_cost: float = Field(0.01, ge=0, le=1, description="accuracy that the removals may cost in all")
+    retrain: bool = Field(False, description="train once more without the words, to compare")
     test_path: str | None = Field(None, description="rows to measure bias on; empty: the test rows")
     group: str | None = Field(None, description="column that names the group of a row (guessed)")
     positive: str | None = Field(None, description="label whose errors are compared (the last of two)")

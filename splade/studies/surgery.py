@@ -108,7 +108,7 @@ def run_surgery(
     if order is not None:
         study.part("curve", partial(_curve, case, order))
         study.part("bias", partial(_bias, case, order))
-        study.part("removals", partial(_removals, case, order))
+        study.part("removals", partial(_removals, study, case, order))
         study.part("certificate", partial(_certificate, case, order, output), _broken)
     return study.finish()
 
@@ -241,8 +241,8 @@ def _bias(case: _Case, order: Sequence[str]) -> Results:
     }
 
 
-def _removals(case: _Case, order: Sequence[str]) -> list[dict[str, Any]]:
-    """Surgery beside LEACE, on the rows by group."""
+def _removals(study: Study, case: _Case, order: Sequence[str]) -> list[dict[str, Any]]:
+    """Surgery beside LEACE, and a model that never had the words if asked for, on the rows by group."""
     train, test = (
         Marked(rows, contain(rows.texts, case.words).tolist()) for rows in (case.learned, case.measured)
     )
@@ -252,8 +252,11 @@ def _removals(case: _Case, order: Sequence[str]) -> list[dict[str, Any]]:
         said_N = probability_NC.argmax(1) == case.label
         return evaluate_bias(said_N, gold, case.measured.groups).mean_fpr_difference
 
-    words = [*case.words, *order]
-    return [row.to_dict() for row in compare_removals(case.model, words, train, test, gap=gap)]
+    words, retrained = [*case.words, *order], None
+    if case.config.surgery.retrain:
+        retrained = study.train("retrained", changed(case.config, {"without": words})).model()
+    rows = compare_removals(case.model, words, train, test, retrained, gap)
+    return [row.to_dict() for row in rows]
 
 
 def _certificate(case: _Case, order: Sequence[str], output: Path) -> Results:

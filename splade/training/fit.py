@@ -18,6 +18,7 @@ from splade.data.encoding import buckets
 from splade.data.rows import Dataset, Sentences, Texts
 from splade.inference.rows import EncodedRows
 from splade.inference.scoring import all_logits
+from splade.intervene import suppress_token_globally
 from splade.models.backbone import Backbone, load_backbone
 from splade.models.build import build
 from splade.models.dense import DenseModel
@@ -55,6 +56,8 @@ def fit(
     model = new_model(config, dataset, backbone, tokenizer).to(device())
     if config.vpe.enabled and isinstance(model, LexicalSAE):
         expand(model, config.vpe.token_ids or "auto", config.vpe.num_senses, _sample(model, dataset, config))
+    if config.without and isinstance(model, LexicalSAE):
+        suppress_token_globally(model, config.without, "left out of training")
     config = _settled(config, model, dataset, progress, checkpoints)
     model.config.training = config.model_dump(mode="json")
     if config.training.compile:

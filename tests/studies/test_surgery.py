@@ -104,6 +104,17 @@ def test_words_are_proposed_then_removed_when_confirmed(
         assert "<script" not in written
 
 
+def test_a_model_that_never_had_the_words_stands_beside_the_others(start: Start, place: Path) -> None:
+    assert start("--confirm", "slow", retrain=True) == 0
+    folder = place / "results" / "small" / "surgery"
+    parts = json.loads((folder / "study.json").read_text())["parts"]
+    assert [way["removal"] for way in parts["removals"]][-1] == "retrained"
+    model = LexicalSAE.from_pretrained(folder / "models" / "retrained" / "seed-0")
+    without = word_ids(model, ["slow", *parts["closure"]])
+    assert not model.lexicon.keep_V[without].any()
+    assert int(model.lexicon.keep_V.sum()) == model.lexicon.vocab_size - len(without)
+
+
 def test_mistakes_are_told_in_a_line(
     start: Start, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
