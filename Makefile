@@ -31,7 +31,7 @@ check: .venv/.installed-dev ## lint, types and import order only
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/.installed-base ## run the benchmarks that suit a CPU, at small shapes, and refresh docs/results
+bench: .venv/.installed-dev ## run the benchmarks that suit a CPU, at small shapes, and refresh docs/results
 	$(BIN)/python benchmarks/families.py --output docs/results/foundation.md
 	for name in $(BENCHMARKS); do \
 	  $(BIN)/python benchmarks/$$name.py --device cpu --output docs/results/performance.md || exit 1; done
@@ -53,5 +53,5 @@ clean: ## remove .venv, results, caches and builds
 	@touch $@
 
 .venv/.installed-dev: .venv/.installed-base
-	$(PIP_INSTALL) -e ".[dev,report]"
+	$(PIP_INSTALL) -e ".[dev,report,explainers]"
 	@touch $@

@@ -125,14 +125,14 @@ def report(section: Section, output: Path | None) -> None:
     for note in section.notes:
         print(note)
     if output is not None:
-        write(section, output)
+        put(section.key, markdown(section), output)
 
 
-def write(section: Section, path: Path) -> None:
-    """Put the section in the file in place of its older self, or at the end."""
-    begin, end = f"<!-- {section.key}: begin -->", f"<!-- {section.key}: end -->"
+def put(key: str, text: str, path: Path) -> None:
+    """Put a section in the file in place of its older self, or at the end."""
+    begin, end = f"<!-- {key}: begin -->", f"<!-- {key}: end -->"
     old = path.read_text(encoding="utf-8") if path.exists() else f"# Measurements: {path.stem}\n"
-    new = f"{begin}\n{markdown(section)}{end}"
+    new = f"{begin}\n{text}{end}"
     there = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
     text, count = there.subn(lambda _: new, old)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -143,10 +143,14 @@ def markdown(section: Section) -> str:
     """The section as Markdown: question, command, machine, table, notes."""
     facts = [("Command", f"`{command()}`"), ("Date", datetime.date.today().isoformat()), *machine()]
     lines = [f"## {section.question}", "", *(f"- {name}: {value}" for name, value in facts), ""]
-    lines += [_line(section.columns), _line([_rule(section.rows, k) for k in range(len(section.columns))])]
-    lines += [_line([number(value) for value in row]) for row in section.rows]
-    lines += ["", *(f"- {note}" for note in section.notes)]
+    lines += [*aligned(section.columns, section.rows), "", *(f"- {note}" for note in section.notes)]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def aligned(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    """The lines of a table, numbers to the right."""
+    rules = [_rule(rows, column) for column in range(len(columns))]
+    return [_line(columns), _line(rules), *(_line([number(value) for value in row]) for row in rows)]
 
 
 def command() -> str:
