@@ -125,7 +125,7 @@ def _notes(length: int, kind: str) -> list[str]:
         f"{EMBEDDED} with a random head, float32, thresholds open about {WORDS} words a text; generated "
         f"reviews of {length} tokens, seed 0. The class explained is the predicted one.",
         f"Each at the fastest of the batch sizes {sizes}, in texts for those that batch texts, else in "
-        "variants of one. Passes alone: variants of one text, forward, and for integrated gradients backward too.",
+        "variants of one. Passes alone: variants of one text, forward; of integrated gradients backward too.",
     ]
 
 

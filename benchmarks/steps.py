@@ -2,7 +2,8 @@
 
 The texts are full, the labels random, the thresholds set so that about 100 words of a text are open, and the
 frozen LM has been asked for every text already. Nothing of the step itself is written here: `Trainer._step`
-runs as it does in training, with its looks at held-out rows, its optimiser and its averages.
+runs as it does in training, with its optimiser, its averages, and looks at held-out rows as often as where an
+epoch has a thousand steps or more.
 
 Legend: B texts of a batch.
 """
@@ -31,7 +32,7 @@ from splade.models.dense import DenseModel
 from splade.models.frozen import FrozenLM
 from splade.models.lexical_sae import LexicalSAE
 from splade.training import optim
-from splade.training.loop import Model, Trainer
+from splade.training.loop import SELDOM, Model, Trainer
 from splade.training.progress import Progress
 
 WORDS, QUICK_WORDS = 100, 10  # open in a text
@@ -98,6 +99,7 @@ def trainer_of(kind: Kind, backbone: Backbone, shape: Shape, device: torch.devic
         }
     )
     trainer = (Materialised if kind.materialised else Trainer)(model, dataset, config, Progress())
+    trainer.watch_every = SELDOM
     if trainer.recipe.constrained:
         trainer.objective.constrain(TAU)
     return trainer

@@ -16,6 +16,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from splade import kernels
 from splade.models.state import CircuitState, SparseRows, TagCircuitState
 
 __all__ = [
@@ -36,6 +37,11 @@ def circuit_mask(
 ) -> Tensor:
     """How far each pair [P] is in its row's circuit, in [0, 1]; pairs of value 0 are exactly out."""
     assert temperature > 0
+    if kernels.ranks_in_pairs(attribution_P, rows.n_rows):
+        orders = rows.by_row, rows.by_word, rows.bounds_N1
+        return kernels.circuit_mask(
+            attribution_P, rows.value_P, *orders, circuit_fraction, temperature, _LEAST
+        )
     rank_P, k_P = _ranked(rows, attribution_P, circuit_fraction)
     magnitude_P = attribution_P.abs()
     edge_P = rows.open_P & ((rank_P == k_P - 1) | (rank_P == k_P))

@@ -50,10 +50,10 @@ class Multiplier:
     def update(self, observed: Tensor, relax: Tensor | None = None) -> None:
         """Take one observation of the constrained value, its bound multiplied by `relax` this once."""
         observed = mean_over_processes(observed.detach())
-        relax = 1.0 if relax is None else mean_over_processes(relax.detach().to(observed))
+        yields = 1.0 if relax is None else mean_over_processes(relax.detach().to(observed))
         mean = observed if self.mean is None else self.mean.to(observed)
         self.mean = torch.lerp(observed, mean, self.smoothing)
-        violation = (self.mean / (self.bound * relax) - 1).clamp(-1, 1)
+        violation = (self.mean / (self.bound * yields) - 1).clamp(-1, 1)
         moved = torch.add(self.log_value.to(violation.device), violation, alpha=self.step)
         self.log_value = moved.clamp(-self.limit, self.limit)
 

@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from splade import kernels
 from splade.models.state import SparseRows
 
 MARGIN = 0.1  # where a learned margin starts, and what it is held to
@@ -83,11 +84,12 @@ def df_flops(rows: SparseRows) -> Tensor:
 
 def outside_share(rows: SparseRows, outside_Q: Tensor) -> Tensor:
     """Mean over rows of the share of s on (word, position) reads marked in `outside_Q`; empty rows have 0."""
-    mass_Q = rows.value_P[rows.source_pair_Q] * rows.source_share_Q
-    row_Q = rows.row_P[rows.source_pair_Q]
-    total_N = mass_Q.new_zeros(rows.n_rows).index_add(0, row_Q, mass_Q)
-    outside_N = mass_Q.new_zeros(rows.n_rows).index_add(0, row_Q, mass_Q * outside_Q)
-    return _mean(outside_N / torch.where(total_N > 0, total_N, 1.0))
+    # the shares of a pair sum to 1, so its mass is its value
+    outside_P = torch.zeros_like(rows.value_P, requires_grad=False).index_add_(
+        0, rows.source_pair_Q, rows.source_share_Q * outside_Q
+    )
+    total_N, outside_N = rows.sum_by_row(rows.value_P), rows.sum_by_row(rows.value_P * outside_P)
+    return _mean(outside_N / total_N.clamp(min=torch.finfo(total_N.dtype).tiny))
 
 
 @torch.no_grad()
@@ -153,9 +155,8 @@ def separation_contrastive(
 def cosine_to(rows: SparseRows, attribution_P: Tensor, centroid_CV: Tensor) -> Tensor:
     """Cosine [N, C] of each row's attribution with each centroid, a sum over the row's pairs only."""
     attribution_P = attribution_P.to(centroid_CV.dtype)
-    dot_NC = F.embedding_bag(
-        rows.word_P, centroid_CV.T.contiguous(), rows.offsets_N, per_sample_weights=attribution_P, mode="sum"
-    )
+    centroid_VC = centroid_CV.T.contiguous()
+    dot_NC = kernels.row_sums(attribution_P, centroid_VC, rows.by_row, rows.by_word, rows.bounds_N1)
     of_row_N = _inverse_norm(rows.sum_by_row(attribution_P.square()))
     return dot_NC * of_row_N[:, None] * _inverse_norm(centroid_CV.square().sum(-1))
 
@@ -200,5 +201,18 @@ def _divergence(fixed_NC: Tensor, moving_NC: Tensor) -> Tensor:
 
 def _inverse_norm(square: Tensor) -> Tensor:
     """1/‖x‖ from ‖x‖²; 0, and without gradient, where x has no direction."""
-    directed = square > _LEAST_SQUARE
-    return torch.where(directed, torch.where(directed, square, 1.0).rsqrt(), 0.0)
+    inverse: Tensor = _InverseRoot.apply(square)  # type: ignore[no-untyped-call]
+    return inverse
+
+
+class _InverseRoot(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, square):  # type: ignore[no-untyped-def]
+        inverse = square.clamp(min=_LEAST_SQUARE).rsqrt() * (square > _LEAST_SQUARE)
+        ctx.save_for_backward(inverse)
+        return inverse
+
+    @staticmethod
+    def backward(ctx, grad):  # type: ignore[no-untyped-def]
+        (inverse,) = ctx.saved_tensors
+        return grad * inverse**3 * -0.5

@@ -62,7 +62,7 @@ class Scene:
     @cached_property
     def theta_P(self) -> Tensor:
         """The threshold of each pair."""
-        return self.gate.theta()[self.rows.word_P]
+        return self.gate.theta_at(self.rows.by_word)
 
     @cached_property
     def explained_NC(self) -> Tensor:
@@ -182,10 +182,13 @@ class Objective:
         self.centroids = Centroids(classes, vocab_size)
         self.frequencies = Frequencies(vocab_size)
         self.class_weights_C: Tensor | None = None
+        self._constants: dict[float, Tensor] = {}
+        self._scene: Scene | None = None  # of the last terms, until they are remembered
 
     def to(self, device: torch.device) -> Objective:
         """The same objective with its state on another device."""
         self.margin.data = self.margin.data.to(device)
+        self._constants = {}
         for multiplier in (self.grounding, self.accuracy):
             if multiplier is not None:
                 multiplier.to(device)
@@ -231,32 +234,47 @@ class Objective:
         scene = Scene(self, state, gold, gate)
         wanted = [*self.recipe.always, *(self.recipe.terms if self.constrained else ())]
         found |= {name: TERMS[name](scene) for name in wanted}
-        if any(name in _OF_CIRCUITS for name in self.recipe.terms):
-            self.centroids.update(state.rows, scene.attribution_P.detach(), scene.labels_N)
-        if "frequency" in self.recipe.terms:
-            self.frequencies.update(state.rows)
+        self._scene = scene
         return found
+
+    @torch.no_grad()
+    def remember(self) -> None:
+        """Take the batch of the last terms into the averages: once its backward pass keeps a GPU busy."""
+        scene, self._scene = self._scene, None
+        if scene is None:
+            return
+        if any(name in _OF_CIRCUITS for name in self.recipe.terms):
+            self.centroids.update(scene.rows, scene.attribution_P.detach(), scene.labels_N)
+        if "frequency" in self.recipe.terms:
+            self.frequencies.update(scene.rows)
 
     def loss(self, terms: Terms) -> Tensor:
         """The weighted sum."""
-        total = terms["ce"]
-        if self.accuracy is not None:
-            total = (self.recipe.keep + self.accuracy.value.to(total.device)) * total + self._weighed(terms)
+        # one product of vectors: every small operation keeps a GPU waiting for the host
+        weighed = [(terms["ce"], self._weight_of_ce())]
         for name, weight in self.recipe.always.items():
-            total = total + self.dials.sparsity_weight * weight * terms[name]
+            weighed.append((terms[name], self._constant(self.dials.sparsity_weight * weight)))
         if self.grounding is not None and "outside" in terms:
-            total = total + self.grounding.value.to(total.device) * terms["outside"]
+            weighed.append((terms["outside"], self.grounding.value))
         if "anchor" in terms:
-            total = total + self.dials.anchor_weight * terms["anchor"]
-        return total
+            weighed.append((terms["anchor"], self._constant(self.dials.anchor_weight)))
+        chosen = {name: terms[name] for name in self.recipe.terms} if self.constrained else {}
+        if self.uncertainty is None:
+            scaled = self.scales(chosen)
+            weighed += [(term, self._constant(self.recipe.terms[name])) for name, term in scaled.items()]
+        elif chosen:
+            weighed.append((self.uncertainty(chosen), self._constant(1.0)))
+        term_K, weight_K = (torch.stack(column) for column in zip(*weighed, strict=True))
+        return (term_K * weight_K.to(term_K)).sum()
 
-    def _weighed(self, terms: Terms) -> Tensor:
-        chosen = {name: terms[name] for name in self.recipe.terms}
-        if self.uncertainty is not None:
-            total: Tensor = self.uncertainty(chosen)
-            return total
-        scaled = self.scales(chosen)
-        return torch.stack([weight * scaled[name] for name, weight in self.recipe.terms.items()]).sum()
+    def _weight_of_ce(self) -> Tensor:
+        return self._constant(1.0) if self.accuracy is None else self.accuracy.value + self.recipe.keep
+
+    def _constant(self, value: float) -> Tensor:
+        """A number where the terms are, written there once."""
+        if value not in self._constants:
+            self._constants[value] = torch.full((), value, device=self.margin.device)
+        return self._constants[value]
 
     def observe(self, terms: Terms) -> None:
         """Move the multiplier of grounding by what this step showed."""

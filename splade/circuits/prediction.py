@@ -32,8 +32,10 @@ def prediction_loss(
     if not len(logits_NC):
         return logits_NC.sum()
     if labels_N.ndim == 1:
+        if class_weights_C is None:
+            return F.cross_entropy(logits_NC, labels_N, label_smoothing=label_smoothing)
         loss_N = F.cross_entropy(logits_NC, labels_N, reduction="none", label_smoothing=label_smoothing)
-        weight_N = torch.ones_like(loss_N) if class_weights_C is None else class_weights_C[labels_N]
+        weight_N = class_weights_C[labels_N]
         return (weight_N * loss_N).sum() / weight_N.sum()
     label_NC = labels_N.to(logits_NC.dtype)
     target_NC = label_NC * (1 - label_smoothing) + label_smoothing / 2

@@ -20,6 +20,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 CHUNK_ELEMENTS = 1 << 22  # logits held at once: 16 MiB in float32, about the size of a last-level cache
@@ -133,6 +134,11 @@ def pair_logits(h_NH: Tensor, E_VH: Tensor, e_V: Tensor | None, position_P: Tens
     """The logits of chosen (position, word) pairs, differentiable in h, E and e."""
     z_P: Tensor = _PairLogits.apply(h_NH, E_VH, e_V, position_P, word_P)  # type: ignore[no-untyped-call]
     return z_P
+
+
+def row_sums(amount_P: Tensor, W_VD: Tensor, word_P: Tensor, bounds_N1: Tensor) -> Tensor:
+    """Σ amount · W[word] over the pairs of each row [N, D], differentiable in both."""
+    return F.embedding_bag(word_P, W_VD, bounds_N1[:-1], per_sample_weights=amount_P, mode="sum")
 
 
 def _no_pairs(device: torch.device) -> Pairs:

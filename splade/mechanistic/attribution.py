@@ -131,7 +131,9 @@ class _Rest(nn.Module):
 
 
 def _one_class(rows: SparseRows, local: Linearisation, classes_N: Tensor) -> Tensor:
-    mix_ND = local.mix_NCD[torch.arange(rows.n_rows, device=classes_N.device), classes_N]
+    # gathered: an index by arrays sorts them in its backward pass
+    place_N1D = classes_N[:, None, None].expand(-1, 1, local.mix_NCD.shape[-1])
+    mix_ND = local.mix_NCD.gather(1, place_N1D)[:, 0]
     slope_P = _slopes(rows, local.W_in_VD, mix_ND)
     if local.square_NC is not None:
         slope_P = slope_P + _chosen(local.square_NC, classes_N)[rows.row_P] * rows.value_P
@@ -141,7 +143,7 @@ def _one_class(rows: SparseRows, local: Linearisation, classes_N: Tensor) -> Ten
 def _slopes(rows: SparseRows, W_in_VD: Tensor, mix_ND: Tensor) -> Tensor:
     """W_in[j] · mix[n] of each pair [P]; in float32 nothing gathered is kept for the backward pass."""
     if W_in_VD.dtype == torch.float32:
-        return kernels.pair_logits(mix_ND, W_in_VD, None, rows.row_P, rows.word_P)
+        return kernels.pair_logits(mix_ND, W_in_VD, None, rows.row_P, rows.word_P, rows.by_row, rows.by_word)
     return torch.cat([(W_in_VD[word] * mix_ND[row]).sum(-1) for row, word, _ in _chunks(rows)])
 
 

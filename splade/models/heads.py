@@ -19,6 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from splade import kernels
 from splade.models.state import Linearisation, SparseRows
 
 
@@ -39,13 +40,8 @@ class Head(nn.Module, ABC):
     def project(self, rows: SparseRows) -> Tensor:
         """u = W_inᵀ s, [N, D], over active words only."""
         with _full_precision(rows.value_P):
-            return F.embedding_bag(
-                rows.word_P,
-                self.projection(),
-                rows.offsets_N,
-                per_sample_weights=rows.value_P.to(self.W_in.dtype),
-                mode="sum",
-            )
+            amount_P = rows.value_P.to(self.W_in.dtype)
+            return kernels.row_sums(amount_P, self.projection(), rows.by_row, rows.by_word, rows.bounds_N1)
 
     def square_norm(self, rows: SparseRows) -> Tensor:
         """‖s‖² [N]."""

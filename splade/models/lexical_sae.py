@@ -68,6 +68,7 @@ class LexicalSAE(nn.Module):
         self.expander = expander or OneSense()  # gives chosen words a dimension for each sense
         self._ids: Remembered[Tensor] = Remembered()
         self._whole: Remembered[bool] = Remembered()
+        self._unscaled: Remembered[bool] = Remembered()
 
     # --- the fast path ---------------------------------------------------------------------------------
 
@@ -146,17 +147,29 @@ class LexicalSAE(nn.Module):
     def _open(self, h_NH: Tensor, pairs: Pairs, source_P: Tensor, n_rows: int, senses: Senses) -> SparseRows:
         """The one place where s is made on the fast path: exact logits, gate, senses, top-k, edits."""
         lexicon, backbone = self.lexicon, self.backbone
-        word_P = lexicon.word_V[pairs.word_P]
-        z_P = kernels.pair_logits(h_NH, backbone.E_VH, backbone.e_V, pairs.position_P, word_P)
-        s_P = self.gate(z_P, self.gate.theta()[pairs.word_P])
+        by_word = by_row_of_E = kernels.Order(pairs.word_P)
+        if lexicon.vocab_size > lexicon.decoder_rows:  # a sense has its word's row
+            by_row_of_E = kernels.Order(lexicon.word_V[pairs.word_P])
+        z_P = kernels.pair_logits(
+            h_NH, backbone.E_VH, backbone.e_V, pairs.position_P, by_row_of_E.id_P, by_word=by_row_of_E
+        )
+        s_P = self.gate(z_P, self.gate.theta_at(by_word))
         s_P, z_P = senses.route(pairs, s_P, z_P)
         rows = one_source(pairs.row_P, pairs.word_P, s_P, z_P, source_P, n_rows, lexicon.vocab_size)
+        vars(rows).update(by_word=by_word)  # what sorts the words once serves every sum
+        if self.training and self._untouched():
+            return rows
         keep_P = lexicon.keep_V[pairs.word_P] & (self.training | (s_P.detach() > 0))
         if k := self.topk():
             keep_P &= rows.largest(k)
         rows = rows.with_values(rows.value_P * lexicon.scale_V[rows.word_P])
-        whole = self._whole(lexicon.keep_V, lambda: bool(lexicon.keep_V.all()))
-        return rows if self.training and whole else rows.where(keep_P)
+        return rows.where(keep_P)
+
+    def _untouched(self) -> bool:
+        """Whether no word was removed or scaled."""
+        keep_V, scale_V = self.lexicon.keep_V, self.lexicon.scale_V
+        whole = self._whole(keep_V, lambda: bool(keep_V.all()))
+        return whole and self._unscaled(scale_V, lambda: bool((scale_V == 1).all()))
 
     def licence(self, input_ids: Tensor, attention_mask: Tensor, licence: Tensor | None = None) -> Tensor:
         """Licensed words [B, L, K] (-1: none) of a licensed model; `licence` may carry cached ones."""

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from splade import kernels
+
 if TYPE_CHECKING:
     from splade.models.heads import Head
 
@@ -75,12 +77,22 @@ class SparseRows:
         """Where each row's pairs begin."""
         return self.bounds_N1[:-1]
 
-    @property
+    @cached_property
+    def by_row(self) -> kernels.Order:
+        """The rows of pairs, for sums over them."""
+        return kernels.Order(self.row_P, is_sorted=True)
+
+    @cached_property
+    def by_word(self) -> kernels.Order:
+        """The words of pairs, for sums over them."""
+        return kernels.Order(self.word_P)
+
+    @cached_property
     def open_P(self) -> Tensor:
         """Pairs whose gate is open."""
         return self.value_P > 0
 
-    @property
+    @cached_property
     def active_N(self) -> Tensor:
         """How many words are active in each row."""
         return self.sum_by_row(self.open_P.float())
@@ -144,7 +156,9 @@ class SparseRows:
 
     def with_values(self, value_P: Tensor) -> SparseRows:
         """The same pairs carrying other values."""
-        return replace(self, value_P=value_P)
+        other = replace(self, value_P=value_P)
+        vars(other).update(bounds_N1=self.bounds_N1, by_row=self.by_row, by_word=self.by_word)
+        return other
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ from splade.training.validation import validate
 
 CALIBRATION_TEXTS = 256
 DOUBLING = 0.02  # of validation score: what an epoch pays for twice its budget of words
-WATCH_EVERY = 8  # steps between looks at held-out rows
+WATCH_EVERY, SELDOM = 8, 32  # steps between looks at held-out rows: at least, and in long epochs
 LOOKS = 16  # at held-out rows in the warm-up
 SHORTEST_WARMUP = 4  # steps, so that a quartile means something
 SLACK = 0.05  # τ above the cross-entropy that the warm-up reached
@@ -82,6 +82,7 @@ class Trainer:
         self.steps_per_epoch = math.ceil(batches / self.settings.gradient_accumulation_steps)
         self.total_steps = self.steps_per_epoch * self.settings.epochs
         self.warmup_steps = self._warmup_steps()
+        self.watch_every = min(SELDOM, max(WATCH_EVERY, self.steps_per_epoch // SELDOM))
         self.objective = self._objective(dataset)
         self.optimiser = optim.Optimiser(model, self._rates(), self.total_steps, self.objective.parameters())
         held_out = range(0 if self.validation is None else len(self.validation))
@@ -136,7 +137,8 @@ class Trainer:
         words = model.lexicon.vocab_size if isinstance(model, LexicalSAE) else 1
         classes = len(dataset.label_names)
         steps = self.steps_per_epoch
-        objective = Objective(self.recipe, dials, classes, words, steps, steps / WATCH_EVERY, grounded)
+        looks = steps / self.watch_every
+        objective = Objective(self.recipe, dials, classes, words, steps, looks, grounded)
         if settings.class_weights != "none":
             labels = [label for example in self.train.examples for label in example.labels]
             objective.class_weights_C = class_weights(labels, classes, settings.class_weights)
@@ -168,6 +170,7 @@ class Trainer:
             self.optimiser.hold(rate)
             loss = self.objective.loss(self._terms(self.train.batch(next(left))))
             self.optimiser.backward(loss)
+            self.objective.remember()
             self.optimiser.step()
             return float(loss.detach())
 
@@ -243,12 +246,13 @@ class Trainer:
         for indices in group:
             terms = self._terms(self.train.batch(indices))
             loss = self.objective.loss(terms)
-            self.optimiser.backward(loss / len(group))
+            self.optimiser.backward(loss / len(group) if len(group) > 1 else loss)
+            self.objective.remember()
             self.at.add({"loss": loss, **terms})
             seen.append({name: term.detach() for name, term in terms.items()})
         self.optimiser.step()
         self.at.steps += 1
-        means = {name: torch.stack([terms[name] for terms in seen]).mean() for name in seen[0]}
+        means = seen[0] if len(seen) == 1 else _means(seen)
         self.objective.observe(means)
         if self.recipe.constrained:
             self._watch(means)
@@ -265,7 +269,7 @@ class Trainer:
 
     def _watch(self, terms: Terms) -> None:
         """Look at held-out rows: in the warm-up for τ, after it for λ."""
-        every = WATCH_EVERY if self.objective.constrained else max(1, self.warmup_steps // LOOKS)
+        every = self.watch_every if self.objective.constrained else max(1, self.warmup_steps // LOOKS)
         look, off = divmod(self.at.steps, every)
         if self.objective.constrained:
             if not off:
@@ -406,3 +410,7 @@ class Trainer:
             raise TrainingError(
                 f"{path} was made with another {changed[0]}: use the settings of then, or leave out --resume"
             )
+
+
+def _means(seen: list[Terms]) -> Terms:
+    return {name: torch.stack([terms[name] for terms in seen]).mean() for name in seen[0]}

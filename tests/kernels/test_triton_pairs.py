@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from splade.kernels import reference
+from splade.kernels.order import Order
 from tests.kernels.interpreted import DEVICE
 
 kernel = pytest.importorskip("splade.kernels.triton.pairs")
@@ -33,7 +34,7 @@ def truth(h: Tensor, E: Tensor, e: Tensor, at: Tensor, word: Tensor, weight: Ten
 
 def ours(h: Tensor, E: Tensor, e: Tensor, at: Tensor, word: Tensor, weight: Tensor) -> list[Tensor]:
     leaves = [tensor.detach().requires_grad_() for tensor in (h, E, e)]
-    z_P = kernel.pair_logits(*leaves, at, word)
+    z_P = kernel.pair_logits(*leaves, Order(at), Order(word))
     return [z_P.detach(), *torch.autograd.grad(z_P, leaves, weight)]
 
 
@@ -66,7 +67,9 @@ def test_half_inputs_lose_nothing_but_the_rounding_of_their_gradient(
 
 def test_a_missing_bias_is_no_bias() -> None:
     h, E, _, at, word, _ = draw(4, 5, 8, 11)
-    none_P, zero_P = (kernel.pair_logits(h, E, e, at, word) for e in (None, torch.zeros(5, device=DEVICE)))
+    none_P, zero_P = (
+        kernel.pair_logits(h, E, e, Order(at), Order(word)) for e in (None, torch.zeros(5, device=DEVICE))
+    )
     assert torch.equal(none_P, zero_P)
 
 
@@ -122,7 +125,32 @@ def test_what_needs_no_gradient_gets_none() -> None:
     h, E, e, at, word, weight = draw(4, 5, 8, 20)
     exact = truth(h, E, e, at, word, weight)
     h.requires_grad_()
-    kernel.pair_logits(h, E, e, at, word).backward(weight)
+    kernel.pair_logits(h, E, e, Order(at), Order(word)).backward(weight)
     assert E.grad is None
     assert h.grad is not None
     torch.testing.assert_close(h.grad.double(), exact[1], atol=1e-5, rtol=1e-5)
+
+
+def test_sums_over_rows_and_their_gradients_are_those_of_the_dense_product() -> None:
+    """Row 2 has no pairs; one row is longer than a step."""
+    _, W, _, _, word, weight = draw(1, 6, 40, 90)
+    row = torch.tensor([0] * 70 + [1] * 5 + [3] * 15, device=DEVICE)
+    leaves = [weight.clone().requires_grad_(), W.clone().requires_grad_()]
+    sum_ND = kernel.row_sums(*leaves, Order(row, is_sorted=True), Order(word), 4)
+    exact = [x.detach().double().requires_grad_() for x in leaves]
+    spread_NV = torch.zeros(4, 6, dtype=torch.float64, device=DEVICE)
+    exact_ND = spread_NV.index_put((row, word), exact[0], accumulate=True) @ exact[1]
+    torch.testing.assert_close(sum_ND.double(), exact_ND, atol=2e-5, rtol=2e-5)
+    pull_ND = torch.randn(4, 40, device=DEVICE)
+    grads = torch.autograd.grad(sum_ND, leaves, pull_ND)
+    for mine, true in zip(grads, torch.autograd.grad(exact_ND, exact, pull_ND.double()), strict=True):
+        torch.testing.assert_close(mine.double(), true, atol=2e-5, rtol=2e-5)
+
+
+def test_what_is_taken_from_a_table_gives_its_gradient_back_word_by_word() -> None:
+    table = torch.arange(5, device=DEVICE).float().requires_grad_()
+    word = torch.tensor([3, 0, 3, 3, 4] * 60, device=DEVICE)
+    taken_P = kernel.take(table, Order(word))
+    assert torch.equal(taken_P, table[word])
+    (grad,) = torch.autograd.grad(taken_P, table, torch.ones_like(taken_P))
+    assert grad.tolist() == [60, 0, 0, 180, 60]

@@ -19,9 +19,12 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from splade.kernels.order import Order
+
 BLOCK_P, BLOCK_H = 8, 256  # of a program of the forward pass
 SHORT_P, SHORT_H = 8, 256  # of a step of the backward pass where groups are short, as those of most words
 LONG_P, LONG_H = 32, 64  # and where they are long, as those of rows that have hundreds of words
+BLOCK_TOTALS = 128  # pairs of a program that sums single numbers
 LONG = 8  # pairs of an average group that is long
 
 
@@ -78,32 +81,103 @@ def _sums(  # type: ignore[no-untyped-def]
             tl.store(out_e + mine, total_e, mask=tile == 0)
 
 
-class _PairLogits(torch.autograd.Function):
+@triton.jit(do_not_specialize=["P"])
+def _totals(grad, order, key, end, out, P, BP: tl.constexpr):  # type: ignore[no-untyped-def]
+    """out[key] = Σ grad over the pairs of one key; a group is summed where it begins."""
+    first = tl.program_id(0) * BP + tl.arange(0, BP)
+    inside = first < P
+    mine = tl.load(key + first, mask=inside, other=0).to(tl.int64)
+    before = tl.load(key + first - 1, mask=inside & (first > 0), other=-1).to(tl.int64)
+    begins = inside & (mine != before)
+    size = tl.where(begins, tl.load(end + first, mask=inside, other=0).to(tl.int32) - first, 0)
+    total = tl.zeros((BP,), dtype=tl.float32)
+    step = 0
+    longest = tl.max(size, axis=0)
+    while step < longest:
+        live = step < size
+        pair = tl.load(order + first + step, mask=live, other=0)
+        total += tl.load(grad + pair, mask=live, other=0.0).to(tl.float32)
+        step += 1
+    tl.store(out + mine, total, mask=begins)
+
+
+class _Take(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, h_NH, E_VH, e_V, position_P, word_P):  # type: ignore[no-untyped-def]
-        h_NH, E_VH = _rows(h_NH), _rows(E_VH)
-        position_P, word_P = position_P.contiguous(), word_P.contiguous()
-        ctx.save_for_backward(h_NH, E_VH, position_P, word_P)
-        ctx.has_bias = e_V is not None
-        return _forward(h_NH, E_VH, e_V, position_P, word_P)
+    def forward(ctx, table_V, by_word):  # type: ignore[no-untyped-def]
+        ctx.by_word, ctx.size = by_word, len(table_V)
+        return table_V[by_word.id_P]
 
     @staticmethod
     def backward(ctx, grad_P):  # type: ignore[no-untyped-def]
-        h_NH, E_VH, position_P, word_P = ctx.saved_tensors
+        out_V = torch.zeros(ctx.size, dtype=torch.float32, device=grad_P.device)
+        if P := len(grad_P):
+            key, order, end = ctx.by_word.groups
+            _totals[(triton.cdiv(P, BLOCK_TOTALS),)](
+                grad_P.contiguous(), order, key, end, out_V, P, BP=BLOCK_TOTALS
+            )
+        return out_V, None
+
+
+def take(table_V: Tensor, by_word: Order) -> Tensor:
+    """The entry of each pair's word in float32; its gradient is summed in the order of pairs."""
+    taken_P: Tensor = _Take.apply(table_V, by_word)  # type: ignore[no-untyped-call]
+    return taken_P
+
+
+class _RowSums(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, amount_P, W_VD, by_row, by_word, n_rows):  # type: ignore[no-untyped-def]
+        amount_P, W_VD = amount_P.contiguous(), _rows(W_VD)
+        ctx.save_for_backward(amount_P, W_VD)
+        ctx.orders = by_row, by_word
+        empty_ND = W_VD.new_empty(n_rows, W_VD.shape[1])
+        return _gathered(empty_ND, W_VD, amount_P, by_row, by_word.id_P, None)
+
+    @staticmethod
+    def backward(ctx, grad_ND):  # type: ignore[no-untyped-def]
+        amount_P, W_VD = ctx.saved_tensors
+        by_row, by_word = ctx.orders
+        grad_ND, grad_P, grad_VD = _rows(grad_ND), None, None
+        if ctx.needs_input_grad[0]:
+            grad_P = _forward(grad_ND, W_VD, None, by_row.id_P.contiguous(), by_word.id_P.contiguous())
+        if ctx.needs_input_grad[1]:
+            grad_VD = _gathered(W_VD, grad_ND, amount_P, by_word, by_row.id_P, None)
+        return grad_P, grad_VD, None, None, None
+
+
+def row_sums(amount_P: Tensor, W_VD: Tensor, by_row: Order, by_word: Order, n_rows: int) -> Tensor:
+    """Σ amount · W[word] over the pairs of each row [N, D], differentiable in both."""
+    sum_ND: Tensor = _RowSums.apply(amount_P, W_VD, by_row, by_word, n_rows)  # type: ignore[no-untyped-call]
+    return sum_ND
+
+
+class _PairLogits(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, h_NH, E_VH, e_V, by_position, by_word):  # type: ignore[no-untyped-def]
+        h_NH, E_VH = _rows(h_NH), _rows(E_VH)
+        ctx.save_for_backward(h_NH, E_VH)
+        ctx.orders = by_position, by_word
+        ctx.has_bias = e_V is not None
+        return _forward(h_NH, E_VH, e_V, by_position.id_P.contiguous(), by_word.id_P.contiguous())
+
+    @staticmethod
+    def backward(ctx, grad_P):  # type: ignore[no-untyped-def]
+        h_NH, E_VH = ctx.saved_tensors
+        by_position, by_word = ctx.orders
         grad_P = grad_P.contiguous()
         by_h, by_E, by_e = ctx.needs_input_grad[:3]
         grad_h = grad_E = grad_e = None
         if by_E or by_e:
             grad_e = E_VH.new_zeros(len(E_VH), dtype=torch.float32) if ctx.has_bias else None
-            grad_E = _gathered(E_VH, h_NH, grad_P, word_P, position_P, grad_e)
+            grad_E = _gathered(E_VH, h_NH, grad_P, by_word, by_position.id_P, grad_e)
         if by_h:
-            grad_h = _gathered(h_NH, E_VH, grad_P, position_P, word_P, None)
+            grad_h = _gathered(h_NH, E_VH, grad_P, by_position, by_word.id_P, None)
         return grad_h, grad_E, grad_e, None, None
 
 
-def pair_logits(h_NH: Tensor, E_VH: Tensor, e_V: Tensor | None, position_P: Tensor, word_P: Tensor) -> Tensor:
+def pair_logits(h_NH: Tensor, E_VH: Tensor, e_V: Tensor | None, by_position: Order, by_word: Order) -> Tensor:
     """The logits of chosen (position, word) pairs in float32, differentiable in h, E and e."""
-    z_P: Tensor = _PairLogits.apply(h_NH, E_VH, e_V, position_P, word_P)  # type: ignore[no-untyped-call]
+    z_P: Tensor = _PairLogits.apply(h_NH, E_VH, e_V, by_position, by_word)  # type: ignore[no-untyped-call]
     return z_P
 
 
@@ -120,19 +194,19 @@ def _forward(h_NH: Tensor, E_VH: Tensor, e_V: Tensor | None, position_P: Tensor,
 
 
 def _gathered(
-    like_KH: Tensor, rows_MH: Tensor, grad_P: Tensor, key_P: Tensor, other_P: Tensor, out_e: Tensor | None
+    like_KH: Tensor, rows_MH: Tensor, grad_P: Tensor, by_key: Order, other_P: Tensor, out_e: Tensor | None
 ) -> Tensor:
     """Σ over the pairs of each key of grad · rows[other], [K, H] in the dtype of `like_KH`."""
     H = like_KH.shape[1]
     out_KH = torch.zeros(like_KH.shape, dtype=like_KH.dtype, device=like_KH.device)
-    if len(key_P):
-        key, order = torch.sort(key_P, stable=True)
-        end = torch.searchsorted(key, key, right=True)
-        step, widest = (LONG_P, LONG_H) if len(key_P) > LONG * len(like_KH) else (SHORT_P, SHORT_H)
+    if len(grad_P):
+        key, order, end = by_key.groups
+        step, widest = (LONG_P, LONG_H) if len(grad_P) > LONG * len(like_KH) else (SHORT_P, SHORT_H)
         tile = _tile(H, widest)
         _sums[(len(key), triton.cdiv(H, tile))](
-            grad_P, order, key, end, other_P, rows_MH, out_KH, out_KH if out_e is None else out_e,
-            rows_MH.stride(0), H=H, BIASED=out_e is not None, BP=step, BH=tile,
+            grad_P, order, key, end, other_P.contiguous(), rows_MH, out_KH,
+            out_KH if out_e is None else out_e, rows_MH.stride(0),
+            H=H, BIASED=out_e is not None, BP=step, BH=tile,
         )  # fmt: skip
     return out_KH
 

@@ -17,6 +17,8 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor, nn
 
+from splade import kernels
+
 
 class _Jump(torch.autograd.Function):
     """z·1[z > θ] forward; straight-through surrogate for θ backward."""
@@ -31,6 +33,8 @@ class _Jump(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad):  # type: ignore[no-untyped-def]
         z, theta, is_open = ctx.saved_tensors
+        if kernels.has_surrogates(grad, z, theta):
+            return *kernels.jump_backward(grad, z, theta, ctx.epsilon, ctx.truncate), None, None
         slope = _sigmoid_slope(z - theta, ctx.epsilon, ctx.truncate)
         height = torch.where(slope > 0, z, 0.0).clamp(min=0)  # no 0·∞ where z is infinite
         return torch.where(is_open, grad, 0.0), -grad * height * slope, None, None
@@ -48,6 +52,8 @@ class _Step(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad):  # type: ignore[no-untyped-def]
         z, theta = ctx.saved_tensors
+        if kernels.has_surrogates(grad, z, theta):
+            return *kernels.step_backward(grad, z, theta, ctx.epsilon, ctx.truncate), None, None
         slope = grad * _sigmoid_slope(z - theta, ctx.epsilon, ctx.truncate)
         return slope, -slope, None, None
 
@@ -73,7 +79,14 @@ class Gate(nn.Module, ABC):
 
     def theta(self) -> Tensor:
         """θ [V], never negative."""
-        return self.raw_V.clamp(min=0)
+        return self._positive(self.raw_V)
+
+    def theta_at(self, by_word: kernels.Order) -> Tensor:
+        """θ of each pair's word."""
+        return self._positive(kernels.take(self.raw_V, by_word))
+
+    def _positive(self, raw: Tensor) -> Tensor:
+        return raw.clamp(min=0)
 
     @torch.no_grad()
     def set_threshold(self, value: float) -> None:
@@ -120,8 +133,8 @@ class JumpReLU(Gate):
     name = "jumprelu"
     initial_threshold = 1.0
 
-    def theta(self) -> Tensor:
-        return self.raw_V.exp()
+    def _positive(self, raw: Tensor) -> Tensor:
+        return raw.exp()
 
     @torch.no_grad()
     def set_threshold(self, value: float) -> None:
