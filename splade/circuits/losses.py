@@ -89,7 +89,7 @@ def outside_share(rows: SparseRows, outside_Q: Tensor) -> Tensor:
         0, rows.source_pair_Q, rows.source_share_Q * outside_Q
     )
     total_N, outside_N = rows.sum_by_row(rows.value_P), rows.sum_by_row(rows.value_P * outside_P)
-    return _mean(outside_N / total_N.clamp(min=torch.finfo(total_N.dtype).tiny))
+    return _mean(outside_N / torch.where(total_N > 0, total_N, 1.0))
 
 
 @torch.no_grad()
