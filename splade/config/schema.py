@@ -98,7 +98,9 @@ class TrainingConfig(Strict):
     weight_decay: float | None = Field(
         None, ge=0, description="of matrices (the recipe says); thresholds and biases have none"
     )
-    rate_warmup_fraction: float = Field(0.06, ge=0, lt=1, description="share of steps with a rising rate")
+    rate_warmup_fraction: float = Field(
+        0.06, ge=0, lt=1, description="share of steps with a rising rate (20, or a third, at least; 0: none)"
+    )
     warmup_fraction: float = Field(
         0.2, ge=0, lt=1, description="share of steps on cross-entropy alone, where the recipe has that phase"
     )

@@ -25,6 +25,7 @@ from torch import Tensor, nn
 from splade.errors import ConfigError
 from splade.training.averaging import WeightAverage
 
+LEAST_RISE = 20  # steps; a backbone that learns at once from a random head shuts every word
 GATE_RATE = 5  # times the head's rate: one step moves log θ by at most the rate
 BACKBONE_RATE, AT_HIDDEN_SIZE = 2e-4, 384  # wider backbones learn slower: 5e-5 at 768
 BACKBONE_GROUPS = 2  # come first
@@ -285,7 +286,9 @@ def _inner(
 
 
 def _rise(steps_total: int, warmup_fraction: float) -> int:
-    return max(1, round(steps_total * warmup_fraction))
+    """Steps of a rising rate: a share of all, at least `LEAST_RISE` or a third of a short run; of 0, one."""
+    least = min(LEAST_RISE, steps_total // 3) if warmup_fraction else 0
+    return max(1, least, round(steps_total * warmup_fraction))
 
 
 def _part(model: nn.Module, name: str) -> nn.Module:

@@ -125,13 +125,22 @@ def test_one_kind_of_average_at_a_time() -> None:
 @given(kind=st.sampled_from(KINDS), steps=st.integers(1, 200), warmup=st.floats(0, 0.9))
 def test_rates_rise_in_a_straight_line_and_then_never_again(kind: Kind, steps: int, warmup: float) -> None:
     factors = [rate_factor(kind, step, steps, warmup) for step in range(steps + 1)]
-    rise = max(1, round(steps * warmup))
+    rise = max(1, round(steps * warmup), min(20, steps // 3) if warmup else 0)
     assert factors[:rise] == pytest.approx([(step + 1) / rise for step in range(rise)])
     assert all(0 < factor <= 1 for factor in factors[:-1])
     assert factors[rise:] == sorted(factors[rise:], reverse=True)
     assert max(factors[:-1]) == 1
     assert factors[-1] == (1 if kind == "schedule-free" else 0)
     assert rate_factor(kind, steps + 5, steps, warmup) == factors[-1]
+
+
+@pytest.mark.parametrize(
+    ("steps", "share", "rise"),
+    [(1000, 0.06, 60), (200, 0.06, 20), (52, 0.06, 17), (30, 0.06, 10), (52, 0.0, 1)],
+)
+def test_a_rise_has_at_least_twenty_steps_or_a_third_of_a_run(steps: int, share: float, rise: int) -> None:
+    factors = [rate_factor("adamw-linear", step, steps, share) for step in range(steps)]
+    assert factors.index(1.0) == rise - 1
 
 
 def test_falls_have_their_shapes() -> None:
