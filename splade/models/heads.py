@@ -6,8 +6,8 @@ sees u [N, D] and ‖s‖² [N]. Removing a word is u - s_j W_in[j], so exact ab
     ReLU MLP   logits = W2 relu(u + b1) + b2
     B-cos      each layer x -> |cos(x, w)|^(B-1) · ŵᵀx with unit rows ŵ, B = 2, no bias; cos := 0 at x = 0
 
-Heads always run in float32 (float64 after `.double()`), outside autocast; the last sum of the ReLU MLP is
-taken in float64 and rounded once.
+Heads always run in float32 (float64 after `.double()`), outside autocast; their small matrix products are
+summed in float64 and rounded once, whatever the GPU does to float32 products elsewhere.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class BCos(Head):
         with _full_precision(u_ND):
             x = u_ND * _cosine(u_ND, square_norm_N).abs()
             for weight in self.weights:
-                linear = x @ F.normalize(weight.to(x.dtype), dim=1).T
+                linear = _product(x, F.normalize(weight.to(x.dtype), dim=1).T)
                 x = linear * _cosine(linear, x.square().sum(-1)).abs()
             return x
 
@@ -137,9 +137,9 @@ class BCos(Head):
             x, mix = u_ND * scale, torch.diag_embed(scale)
             for weight in self.weights:
                 unit = F.normalize(weight, dim=1)
-                linear = x @ unit.T
+                linear = _product(x, unit.T)
                 scale = _cosine(linear, x.square().sum(-1)).abs()
-                x, mix = linear * scale, (scale[..., None] * unit) @ mix
+                x, mix = linear * scale, _product(scale[..., None] * unit, mix)
             return Linearisation(self.projection(), mix, torch.zeros_like(x))
 
     def path(self, rows: SparseRows) -> Linearisation:
@@ -166,6 +166,11 @@ def _cosine(linear: Tensor, square_norm: Tensor) -> Tensor:
     positive = square_norm > 0
     norm = torch.where(positive, square_norm, 1.0).sqrt()
     return torch.where(positive[..., None], linear / norm[..., None], 0.0)
+
+
+def _product(a: Tensor, b: Tensor) -> Tensor:
+    """a @ b, summed in float64: a GPU may be set to round float32 products to 10 bits."""
+    return (a.double() @ b.double()).to(a.dtype)
 
 
 def _affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
