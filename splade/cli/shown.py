@@ -149,9 +149,11 @@ def _sum_of_layers(one: Mapping[str, Any]) -> str:
 
 
 def _gate_cost(results: Mapping[str, Any]) -> Row:
-    """Losses with and without the gate, and how many words do the work."""
-    found = results.get("scaling", {})
+    """Words without a direction of their own, losses with and without the gate, how many words do the work."""
+    found, flips = results.get("scaling", {}), results.get("sign_flips")
     shown: Row = {}
+    if flips:
+        shown["words_that_argue_both_ways"] = f"{percent(flips['share'])} of {flips['words']:,}"
     if found.get("lm_loss") is not None:
         shown["guessing_hidden_words"] = (
             f"loss {found['lm_loss']:.2f}, {found['lm_loss_gated']:.2f} by active words alone"

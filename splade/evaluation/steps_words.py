@@ -18,7 +18,9 @@ from splade.evaluation.steps import Look, sampled
 from splade.inference.rows import EncodedRows
 from splade.mechanistic.attribution import compute_attribution_tensor
 from splade.mechanistic.sae import KINDS, decoder_inputs, train_sae
+from splade.mechanistic.sign_flips import SignFlipFitter, SignFlips
 from splade.models.lexical_sae import LexicalSAE
+from splade.models.state import CircuitState
 
 SAE_POSITIONS = 1 << 17  # of training text, at most
 SAE_BATCH = 1024
@@ -78,6 +80,22 @@ class ErasersFitter:
     def result(self) -> list[Eraser]:
         """The figures of each target."""
         return [fitter.result() for fitter in self._fitters.values()]
+
+
+class SignsFitter:
+    """Counts the signs of a model's words by class."""
+
+    def __init__(self, model: LexicalSAE) -> None:
+        self._names, self._labels = model.lexicon.names, model.config.label_names
+        self._fitter = SignFlipFitter(model.head)
+
+    def update(self, state: CircuitState) -> None:
+        """Count a decided batch."""
+        self._fitter.update(state)
+
+    def result(self) -> SignFlips:
+        """The figures, with the words that flip most."""
+        return self._fitter.result(self._names, self._labels)
 
 
 class AutoencodersFitter:

@@ -44,11 +44,13 @@ from splade.evaluation.steps_words import (
     Asked,
     AutoencodersFitter,
     ErasersFitter,
+    SignsFitter,
     probe_words,
 )
 from splade.inference.rows import EncodedRows, decide
 from splade.inference.scoring import LogitsFitter, Quality, quality
 from splade.mechanistic.layerwise import Layerwise, LayerwiseFitter
+from splade.mechanistic.sign_flips import SignFlips
 from splade.models.dense import DenseModel
 from splade.models.frozen import FrozenLM
 from splade.models.lexical_sae import LexicalSAE
@@ -89,6 +91,7 @@ class Evaluation:
     separation: Separation | None = None
     eraser: list[Eraser] | None = None
     removability: Removability | None = None
+    sign_flips: SignFlips | None = None
     layerwise: Layerwise | None = None
     scaling: Scaling | None = None
     sae: list[Spliced] | None = None
@@ -140,6 +143,7 @@ def steps_of(
             lambda: RemovabilityFitter("dla", config.multi_label),
             lambda f, look: f.update(look.state, look.attribution.amount, look.text_N),
         ),
+        Step("sign_flips", lambda: SignsFitter(model), lambda f, look: f.update(look.state)),
         *_sampled_steps(model),
     ]
     return steps if training is None else steps + _fitted_steps(model, rows, training, fitted)

@@ -130,7 +130,6 @@ def test_the_outside_share_has_a_small_gradient_where_every_word_of_a_row_is_shu
     assert slope_P.abs().max() <= 1  # shut words learn their thresholds by it
 
 
-
 @given(st.lists(st.lists(st.floats(0.01, 9), max_size=5), min_size=1, max_size=4), st.integers(0, 99))
 def test_the_outside_share_lies_between_none_and_all(values: list[list[float]], seed: int) -> None:
     rows = rows_of(values)

@@ -20,7 +20,16 @@ from tests.tiny import SENTENCES, tiny_model
 TEXTS = Texts([*SENTENCES, "", "clever"], [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2])
 WORDS = [sentence.split() for sentence in SENTENCES]
 TAGGED = Sentences(WORDS, [["B-PER", *["O"] * (len(words) - 1)] for words in WORDS])
-SHARED = ["dla", "active_words", "dictionary", "completeness", "separation", "eraser", "removability"]
+SHARED = [
+    "dla",
+    "active_words",
+    "dictionary",
+    "completeness",
+    "separation",
+    "eraser",
+    "removability",
+    "sign_flips",
+]
 EVERY = [*SHARED, "layerwise", "scaling", "sae"]
 
 
