@@ -149,7 +149,7 @@ def _sum_of_layers(one: Mapping[str, Any]) -> str:
 
 
 def _gate_cost(results: Mapping[str, Any]) -> Row:
-    """Words without a direction of their own, losses with and without the gate, how many words do the work."""
+    """Words without a direction, losses with and without the gate, and how many words do the work."""
     found, flips = results.get("scaling", {}), results.get("sign_flips")
     shown: Row = {}
     if flips:
