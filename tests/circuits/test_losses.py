@@ -126,7 +126,7 @@ def test_the_outside_share_has_a_small_gradient_where_every_word_of_a_row_is_shu
     rows = rows_of([[3.0, 1.0], [0.0, 0.0]], value_P=value_P)
     share = outside_share(rows, marked(True, False, True, False))
     (slope_P,) = torch.autograd.grad(share, value_P)
-    assert float(share) == pytest.approx(0.75 / 2)
+    assert share.item() == pytest.approx(0.75 / 2)
     assert slope_P.abs().max() <= 1  # shut words learn their thresholds by it
 
 
