@@ -19,20 +19,12 @@ from splade.errors import ConfigError
 from splade.models.lexical_sae import LexicalSAE
 from splade.scripts import run_ablation, run_bcos_ablation, run_experiment, run_multi_dataset, run_ner
 from splade.training.progress import Progress
-from tests.tiny import PADDED_ROWS, SENTENCES, tiny_backbone, tiny_tokenizer
+from tests.tiny import SENTENCES
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # the tiny masked LM is untrained
 
 ROOT = Path(__file__).parents[1]
 Command = Callable[[list[str]], int]
-
-
-@pytest.fixture(scope="module")
-def masked_lm(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("lm")
-    tiny_backbone("bert", len(tiny_tokenizer()) + PADDED_ROWS).mlm.save_pretrained(folder)
-    tiny_tokenizer().save_pretrained(folder)
-    return str(folder)
 
 
 @pytest.fixture

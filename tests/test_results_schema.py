@@ -20,7 +20,7 @@ from splade.mechanistic.layerwise import LayerwiseFitter
 from splade.models.lexical_sae import LexicalSAE
 from splade.pipelines import SCHEMA, evaluate_saved, train
 from splade.training.progress import Progress
-from tests.tiny import PADDED_ROWS, SENTENCES, tiny_backbone, tiny_model, tiny_tokenizer
+from tests.tiny import SENTENCES, tiny_model
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # the tiny masked LM is untrained
 
@@ -71,14 +71,6 @@ def at(results: Any, path: Path_) -> Any:
 def matches(pattern: Path_, path: Path_) -> bool:
     pairs = zip(pattern, path, strict=False)
     return len(pattern) == len(path) and all(p.startswith("<") or p == key for p, key in pairs)
-
-
-@pytest.fixture(scope="module")
-def masked_lm(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("lm")
-    tiny_backbone("bert", len(tiny_tokenizer()) + PADDED_ROWS).mlm.save_pretrained(folder)
-    tiny_tokenizer().save_pretrained(folder)
-    return str(folder)
 
 
 def rows_at(folder: Path) -> Path:

@@ -102,7 +102,8 @@ def needle(
     cells = []
     for length in lengths:
         drawn = [
-            _draw(material, length - n, seed + i) for i, n in enumerate(_whole_sizes(tokenizer, sentences))
+            _draw(material, length - n, seed + i)
+            for i, n in enumerate(_sizes(tokenizer, sentences, special=True))
         ]
         bare = [" ".join(material.sentences[j] for j in chosen) for chosen in drawn]
         without = _right(ask(model, bare, batch_size), labels)
@@ -122,7 +123,7 @@ def hide(
     parts = [filler.sentences[j] for j in drawn]
     start = len(" ".join([*parts[:before], ""]))
     text = " ".join([*parts[:before], sentence, *parts[before:]])
-    return Hidden(text, start, start + len(sentence), _whole_sizes(tokenizer, [text])[0])
+    return Hidden(text, start, start + len(sentence), _sizes(tokenizer, [text], special=True)[0])
 
 
 def _cell(
@@ -191,13 +192,9 @@ def _interval(values: ArrayLike) -> Interval:
 
 
 def _sizes(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], special: bool = False) -> list[int]:
+    """Tokens of texts, on request with the special tokens around them."""
     encoded = tokenizer(list(texts), add_special_tokens=special, truncation=False, verbose=False)
     return [len(ids) for ids in encoded["input_ids"]]
-
-
-def _whole_sizes(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[int]:
-    """Tokens of texts with the special tokens around them."""
-    return _sizes(tokenizer, texts, special=True)
 
 
 def _check(

@@ -1,4 +1,4 @@
-"""Tiny saved models, a tiny masked LM to train from, and labelled rows."""
+"""Tiny saved models and labelled rows."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from splade.cli import main
-from tests.tiny import PADDED_ROWS, SENTENCES, tiny_backbone, tiny_model, tiny_tokenizer
+from tests.tiny import SENTENCES, tiny_model
 
 
 def saved(model, folder: Path) -> str:
@@ -25,14 +25,6 @@ def model(tmp_path_factory) -> str:
 @pytest.fixture(scope="session")
 def tagger(tmp_path_factory) -> str:
     return saved(tiny_model(task="tagging", classes=5), tmp_path_factory.mktemp("models") / "tagger")
-
-
-@pytest.fixture(scope="session")
-def masked_lm(tmp_path_factory) -> str:
-    folder = tmp_path_factory.mktemp("lm")
-    tiny_backbone("bert", len(tiny_tokenizer()) + PADDED_ROWS).mlm.save_pretrained(folder)
-    tiny_tokenizer().save_pretrained(folder)
-    return str(folder)
 
 
 @pytest.fixture

@@ -16,18 +16,10 @@ from splade.errors import DataError
 from splade.intervene import word_ids
 from splade.scripts import run_surgery
 from splade.studies.groups import by_mention, centroid_words, grouped_file
-from tests.tiny import PADDED_ROWS, SENTENCES, tiny_backbone, tiny_model, tiny_tokenizer
+from tests.tiny import SENTENCES, tiny_model
 
 Start = Callable[..., int]
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # the tiny masked LM is untrained
-
-
-@pytest.fixture(scope="module")
-def masked_lm(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("lm")
-    tiny_backbone("bert", len(tiny_tokenizer()) + PADDED_ROWS).mlm.save_pretrained(folder)
-    tiny_tokenizer().save_pretrained(folder)
-    return str(folder)
 
 
 @pytest.fixture(scope="module")

@@ -20,16 +20,19 @@ TILE_P = 128  # pairs of a row looked at together
 FRACTION_BITS = 44  # a fraction as an integer: exact to a hair for up to 2^18 words
 
 
+@triton.jit
+def _magnitude(amount, value, p, inside):  # type: ignore[no-untyped-def]
+    """|amount| of open pairs; shut ones stand behind all of them."""
+    is_open = tl.load(value + p, mask=inside, other=0.0) > 0
+    return tl.where(is_open, tl.abs(tl.load(amount + p, mask=inside, other=0.0)), -1.0)
+
+
 @triton.jit(do_not_specialize=["P"])
 def _rank(amount, value, row, word, bounds, rank, P, BP: tl.constexpr, BQ: tl.constexpr):  # type: ignore[no-untyped-def]
     p = tl.program_id(0) * BP + tl.arange(0, BP)
     inside = p < P
     n = tl.load(row + p, mask=inside, other=-1)
-    mine = tl.where(
-        tl.load(value + p, mask=inside, other=0.0) > 0,
-        tl.abs(tl.load(amount + p, mask=inside, other=0.0)),
-        -1.0,
-    )
+    mine = _magnitude(amount, value, p, inside)
     j = tl.load(word + p, mask=inside, other=0)
     start = tl.load(bounds + tl.load(row + tl.program_id(0) * BP)).to(tl.int32)
     last = tl.load(bounds + 1 + tl.load(row + tl.minimum(tl.program_id(0) * BP + BP, P) - 1)).to(tl.int32)
@@ -38,11 +41,7 @@ def _rank(amount, value, row, word, bounds, rank, P, BP: tl.constexpr, BQ: tl.co
         q = start + tl.arange(0, BQ)
         there = q < last
         n_q = tl.load(row + q, mask=there, other=-2)
-        a_q = tl.where(
-            tl.load(value + q, mask=there, other=0.0) > 0,
-            tl.abs(tl.load(amount + q, mask=there, other=0.0)),
-            -1.0,
-        )
+        a_q = _magnitude(amount, value, q, there)
         j_q = tl.load(word + q, mask=there, other=0)
         ahead = (a_q[None, :] > mine[:, None]) | (
             (a_q[None, :] == mine[:, None]) & (j_q[None, :] < j[:, None])

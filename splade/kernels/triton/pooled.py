@@ -27,6 +27,7 @@ from splade.kernels.reference import Pairs, _no_pairs
 from splade.kernels.triton.tiles import (
     Blocks,
     aligned,
+    blocks_for,
     bound_of,
     fitting,
     operand,
@@ -42,13 +43,6 @@ LISTED = 64  # tiles looked at together for a valid position
 
 _LAST = tl.constexpr((1 << POSITION_BITS) - 1)
 _POISON = tl.constexpr((1 << 63) - 1)  # a NaN: larger than every logit
-
-
-def blocks_for(L: int, dtype: torch.dtype) -> Blocks:
-    """Tiles for documents of L positions, as measured on an H200."""
-    if dtype == torch.float32:
-        return Blocks(words=128, positions=64 if L <= 64 else 128, k=32, warps=8, stages=3)
-    return Blocks(words=256, positions=64 if L <= 64 else 128, k=64, warps=8, stages=4)
 
 
 @triton.jit
@@ -142,7 +136,7 @@ def best_keys(
 ) -> Tensor:
     """Integers [B, W]: 0, or a document's best (logit, position) where it exceeds the word's floor."""
     (B, L, H), W = h_BLH.shape, len(E_WH)
-    blocks = fitting(blocks or blocks_for(L, h_BLH.dtype), h_BLH.dtype, h_BLH.device)
+    blocks = fitting(blocks or blocks_for(h_BLH.dtype, L), h_BLH.dtype, h_BLH.device)
     h_NH, E_WH, valid_BL = aligned(h_BLH.reshape(B * L, H)), aligned(E_WH), valid_BL.contiguous()
     tiles = -(-L // blocks.positions)
     tile_T = torch.empty(B * tiles + 1, dtype=torch.int32, device=h_BLH.device)

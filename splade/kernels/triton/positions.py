@@ -27,6 +27,7 @@ from splade.kernels.reference import Pairs, _concatenate, _no_pairs
 from splade.kernels.triton.tiles import (
     Blocks,
     aligned,
+    blocks_for,
     bound_of,
     fitting,
     operand,
@@ -38,13 +39,6 @@ from splade.kernels.triton.tiles import (
 
 BITMAP_BYTES = 1 << 28  # held at once: 40,000 rows of 50,000 words
 BLOCK_G = 512  # integers of bits that a program reads at once
-
-
-def blocks_for(dtype: torch.dtype) -> Blocks:
-    """Tiles as measured on an H200."""
-    if dtype == torch.float32:
-        return Blocks(words=128, positions=128, k=32, warps=8, stages=3)
-    return Blocks(words=256, positions=128, k=64, warps=8, stages=4)
 
 
 # fmt: off
